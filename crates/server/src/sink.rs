@@ -327,6 +327,11 @@ impl ResultSink for TdsSink<'_> {
         self.encoder.return_value(ordinal, name, sql_type, value);
     }
 
+    fn function_value(&mut self, sql_type: &SqlType, value: &Value) {
+        self.release(done::MORE);
+        self.encoder.function_value(sql_type, value);
+    }
+
     fn flush(&mut self) {
         if self.state.mark_before_commit.is_none() {
             self.encoder.take_all(&mut self.state.packets);

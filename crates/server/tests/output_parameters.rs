@@ -137,3 +137,62 @@ fn old_large_types_come_as_clients_read_them() {
         assert!(error_numbers(&client.batch("SELECT 1")).is_empty());
     }
 }
+
+/// A scalar function is called like a procedure: status 0, then its value in its declared type, without a name or a place.
+#[test]
+fn a_function_called_by_name_returns_its_value() {
+    let world = World::new("function");
+    for version in [TdsVersion::V7_4, TdsVersion::V7_1] {
+        let mut client = client_of(&world, version);
+        for text in [
+            "DROP FUNCTION IF EXISTS area, label, rows_of",
+            "CREATE FUNCTION area (@a int, @b int = 3) RETURNS decimal(9, 2) AS BEGIN RETURN @a * @b / 4.0 END",
+            "CREATE FUNCTION label (@n int) RETURNS nvarchar(max) AS BEGIN RETURN REPLICATE(CAST(N'x' AS nvarchar(max)), @n) END",
+            "CREATE FUNCTION rows_of () RETURNS TABLE AS RETURN SELECT 1 AS one",
+        ] {
+            assert!(error_numbers(&client.batch(text)).is_empty(), "{text}");
+        }
+        let int = |name: &str, number: i32| parameter(name, SqlType::Int, Value::Int(number), false);
+        let mut function = |name: &str, parameters: Vec<Parameter>| {
+            let procedure = Procedure::Name(name.into());
+            let bytes = client.writer.rpc(&[RpcCall { procedure, flags: 0, parameters }]);
+            client.send(&bytes);
+            client.tokens()
+        };
+        let decimal = |number: i128| Token::FunctionValue {
+            sql_type: SqlType::Decimal { precision: 9, scale: 2 },
+            value: Value::Decimal(types::Decimal::new(number, 9, 2)),
+        };
+        let omitted = Parameter { default: true, ..int("", 0) };
+        let named = vec![int("@b", 5), int("@a", 2)];
+        for (parameters, number) in
+            [(vec![int("", 2), int("", 5)], 250), (named, 250), (vec![int("", 2), omitted], 150)]
+        {
+            let tokens = function("dbo.area", parameters);
+            let at = tokens.iter().position(|token| *token == Token::ReturnStatus(0));
+            assert_eq!(tokens.get(at.unwrap() + 1), Some(&decimal(number)), "{version:?} {tokens:?}");
+        }
+        let tokens = function("label", vec![int("@n", 20_000)]);
+        let long = tokens.iter().any(|token| {
+            matches!(token, Token::FunctionValue { value: Value::NChar(units), .. } if units.len() == 20_000)
+        });
+        assert!(long, "{version:?}");
+        let null = parameter("", SqlType::Int, Value::Null, false);
+        let tokens = function("label", vec![null]);
+        let is_null = |token: &Token| matches!(token, Token::FunctionValue { value: Value::Null, .. });
+        assert!(tokens.iter().any(is_null), "{version:?} {tokens:?}");
+        let wrong = [
+            ("area", vec![], 313),
+            ("area", vec![int("", 1); 3], 8144),
+            ("area", vec![int("@x", 1)], 8145),
+            ("area", vec![parameter("@a", SqlType::Int, Value::Int(1), true)], 8162),
+            ("rows_of", vec![], 2809),
+            ("sys.no_such_thing", vec![], 2812),
+        ];
+        for (name, parameters, number) in wrong {
+            let tokens = function(name, parameters);
+            assert_eq!(error_numbers(&tokens), [number], "{name}");
+            assert!(!tokens.iter().any(|token| matches!(token, Token::FunctionValue { .. })), "{name}");
+        }
+    }
+}

@@ -76,6 +76,9 @@ impl Session {
             Ok(result) => {
                 self.note_call_ends();
                 sink.return_status(result.status);
+                if let Some((sql_type, value)) = &result.returned {
+                    sink.function_value(sql_type, value);
+                }
                 let mut outputs = result.outputs;
                 for (index, _, sql_type, value) in &mut outputs {
                     (*sql_type, *value) = as_callers(callers.get(*index), *sql_type, std::mem::take(value));

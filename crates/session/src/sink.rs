@@ -74,6 +74,10 @@ pub trait ResultSink {
     fn return_status(&mut self, status: i32);
     /// An OUTPUT parameter of a procedure called by RPC; `ordinal` is its position in the call.
     fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value);
+    /// The value of a scalar function called by RPC. Only clients of a wire protocol call one, so other receivers need not take it.
+    fn function_value(&mut self, sql_type: &SqlType, value: &Value) {
+        let _ = (sql_type, value);
+    }
     /// The session changed.
     fn environment(&mut self, change: EnvironmentChange);
     /// Sends the output so far to the client now (RAISERROR WITH NOWAIT).

@@ -9,7 +9,7 @@ use crate::packet::{MessageWriter, PacketKind};
 use crate::prelogin::PreLogin;
 use crate::request::{Headers, TransactionRequest, put_batch, put_transaction_request};
 use crate::rpc::{RpcCall, put_rpc};
-use crate::token::{DoneKind, DoneToken, EnvChange, kind};
+use crate::token::{DoneKind, DoneToken, EnvChange, FUNCTION_VALUE, kind};
 use crate::type_info::TypeInfo;
 use crate::wire::Reader;
 
@@ -139,6 +139,13 @@ pub enum Token {
         ordinal: u16,
         /// Name with `@`.
         name: String,
+        /// Type.
+        sql_type: SqlType,
+        /// Value.
+        value: Value,
+    },
+    /// RETURNVALUE of a scalar function.
+    FunctionValue {
         /// Type.
         sql_type: SqlType,
         /// Value.
@@ -284,7 +291,7 @@ impl<'a> TokenReader<'a> {
     fn return_value(&mut self) -> Result<Token, ProtocolError> {
         let ordinal = self.reader.u16()?;
         let name = self.reader.b_varchar()?;
-        self.reader.u8()?;
+        let is_of_function = self.reader.u8()? == FUNCTION_VALUE;
         self.skip_user_type()?;
         self.reader.u16()?;
         let info = TypeInfo::read(&mut self.reader, self.version)?;
@@ -294,7 +301,11 @@ impl<'a> TokenReader<'a> {
         }
         let value =
             if is_long { info.read_row_value(&mut self.reader) } else { info.read_value(&mut self.reader) }?;
-        Ok(Token::ReturnValue { ordinal, name, sql_type: info.sql_type_of(&value), value })
+        let sql_type = info.sql_type_of(&value);
+        Ok(match is_of_function {
+            true => Token::FunctionValue { sql_type, value },
+            false => Token::ReturnValue { ordinal, name, sql_type, value },
+        })
     }
 
     fn env_change(&mut self) -> Result<Token, ProtocolError> {

@@ -347,13 +347,22 @@ impl Encoder {
     /// and before as a column and its value in a row, with the name of a table and a text pointer; of the later ones some expect the name and
     /// some do not. These get it as the (max) type, which all of them read.
     pub fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
-        const OUTPUT_PARAMETER: u8 = 1;
+        self.put_return_value(token::OUTPUT_PARAMETER, (ordinal, name), sql_type, value);
+    }
+
+    /// RETURNVALUE of a scalar function: it has neither a name nor a place in its call.
+    pub fn function_value(&mut self, sql_type: &SqlType, value: &Value) {
+        self.put_return_value(token::FUNCTION_VALUE, (0, ""), sql_type, value);
+    }
+
+    fn put_return_value(&mut self, status: u8, place: (u16, &str), sql_type: &SqlType, value: &Value) {
+        let (ordinal, name) = place;
         let info = TypeInfo::for_type(&returned_type(sql_type, self.version), self.version);
         let out = &mut self.writer.payload;
         out.push(kind::RETURN_VALUE);
         out.extend_from_slice(&ordinal.to_le_bytes());
         put_b_varchar(out, name);
-        out.push(OUTPUT_PARAMETER);
+        out.push(status);
         put_user_type(out, self.version, sql_type);
         out.extend_from_slice(&[0, 0]);
         info.put(out);

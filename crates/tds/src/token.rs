@@ -84,6 +84,11 @@ pub struct DoneToken {
     pub row_count: u64,
 }
 
+/// Status of a RETURNVALUE: an OUTPUT parameter.
+pub(crate) const OUTPUT_PARAMETER: u8 = 0x01;
+/// Status of a RETURNVALUE: the value of a user's function.
+pub(crate) const FUNCTION_VALUE: u8 = 0x02;
+
 /// The default collation as the wire carries it: SQL_Latin1_General_CP1_CI_AS (LCID 0x0409, ignore case, kana and
 /// width; sort order 52).
 pub const DEFAULT_COLLATION: [u8; 5] = [0x09, 0x04, 0xD0, 0x00, 0x34];

@@ -13,6 +13,7 @@ use crate::batch::instruction::{ExecuteCells, ExecuteTarget, Instruction};
 use crate::batch::parameters::{BoundParameters, bind_parameters};
 use crate::batch::program::Program;
 use crate::done_command;
+use crate::execution::function::not_callable;
 use crate::execution::module::uncompiled;
 use crate::interruption::{Interruption, refused_entry};
 use crate::objects::{FoundProcedure, parse_name, tsql_name};
@@ -200,7 +201,11 @@ impl Session {
             if let Some(result) = self.call_function_named(name, &arguments)? {
                 return Ok(result);
             }
-            return Err(refusal.unwrap_or_else(|| SqlError::new(2812, &[&tsql_name(name)])).into());
+            let refusal = match refusal {
+                Some(refusal) => refusal,
+                None => not_callable(self, name)?.unwrap_or_else(|| SqlError::new(2812, &[&tsql_name(name)])),
+            };
+            return Err(refusal.into());
         };
         self.call_module(found, arguments, sink)
     }

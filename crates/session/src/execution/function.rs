@@ -29,6 +29,9 @@ use crate::state::State;
 use crate::temporary::drop_temporary_table;
 use crate::values;
 
+/// What error 2809 calls a function that gives rows.
+const TABLE_FUNCTION: &str = "table valued function";
+
 impl FunctionRunner for State {
     /// Errors 217 when it is nested too deeply; those of its body.
     fn call_function(&self, call: FunctionCall<'_>) -> SqlResult<Value> {
@@ -107,7 +110,31 @@ impl Session {
     }
 }
 
-/// The argument for each parameter of a function that is called by EXECUTE.
+/// Error 2809 for the name of an object that EXECUTE cannot call; `None` when nothing has that name.
+pub(crate) fn not_callable(session: &Session, name: &ast::ObjectName) -> SqlResult<Option<SqlError>> {
+    let refused = |own: &str, kind: &str| SqlError::new(2809, &[&"procedure", &own, &own, &kind]);
+    let Some((object, _)) = object_named(session, name)? else {
+        let in_schema = |wanted: &str| name.schema.as_ref().is_some_and(|schema| schema.is(wanted));
+        let mut views = query::FRONT_END.0.views().into_iter();
+        let view = views.find(|view| name.name.is(view.name) && in_schema(view.schema));
+        return Ok(
+            view.map(|view| refused(view.name, if view.parameters > 0 { TABLE_FUNCTION } else { "view" }))
+        );
+    };
+    let kind = match &object {
+        ObjectDef::Table(_) => "table",
+        ObjectDef::Sequence(_) => "sequence",
+        ObjectDef::Module(module) => match module.kind {
+            ModuleKind::View => "view",
+            ModuleKind::InlineFunction | ModuleKind::TableFunction => TABLE_FUNCTION,
+            ModuleKind::Trigger => "trigger",
+            ModuleKind::Procedure | ModuleKind::ScalarFunction | ModuleKind::TableType => return Ok(None),
+        },
+    };
+    Ok(Some(refused(object.name(), kind)))
+}
+
+/// The argument for each parameter of a function that is called by EXECUTE. Errors 8143, 8144, 8145, 8162.
 fn places_of(
     name: &str,
     parameters: &[ast::Parameter],
@@ -128,6 +155,9 @@ fn places_of(
         if places[parameter].replace(at).is_some() {
             return Err(SqlError::new(8143, &[&parameters[parameter].name]));
         }
+        if argument.output {
+            return Err(SqlError::new(8162, &[&parameters[parameter].name]));
+        }
     }
     Ok(places)
 }
@@ -137,14 +167,7 @@ fn find_function(
     session: &Session,
     name: &ast::ObjectName,
 ) -> SqlResult<Option<(ast::ObjectName, Box<ast::CreateFunction>)>> {
-    let database = match name.database.as_ref().filter(|database| !database.value.is_empty()) {
-        Some(database) => session.instance.database(&database.value)?,
-        None => session.database.clone(),
-    };
-    let schema = name.schema.as_ref().map(|schema| schema.value.as_str()).filter(|schema| !schema.is_empty());
-    let schema = schema.unwrap_or("dbo");
-    let found = Lookup::new(&session.transactions).object(&database, schema, &name.name.value)?;
-    let Some(ObjectDef::Module(module)) = found else { return Ok(None) };
+    let Some((ObjectDef::Module(module), schema)) = object_named(session, name)? else { return Ok(None) };
     if module.kind != ModuleKind::ScalarFunction {
         return Ok(None);
     }
@@ -153,6 +176,18 @@ fn find_function(
     };
     let named = ast::ObjectName { schema: Some(ast::Ident::new(schema)), ..name.clone() };
     Ok(Some((named, function)))
+}
+
+/// The object of a name, and the schema in which it was found.
+fn object_named<'n>(session: &Session, name: &'n ast::ObjectName) -> SqlResult<Option<(ObjectDef, &'n str)>> {
+    let database = match name.database.as_ref().filter(|database| !database.value.is_empty()) {
+        Some(database) => session.instance.database(&database.value)?,
+        None => session.database.clone(),
+    };
+    let schema = name.schema.as_ref().map(|schema| schema.value.as_str()).filter(|schema| !schema.is_empty());
+    let schema = schema.unwrap_or("dbo");
+    let found = Lookup::new(&session.transactions).object(&database, schema, &name.name.value)?;
+    Ok(found.map(|object| (object, schema)))
 }
 
 /// Prepares the run of a body, and drops its table variables afterwards.
