@@ -273,6 +273,10 @@ impl Connection {
         self.channel.forget_large_payload();
         match decoded {
             Ok(request) => self.run_request(entry, head, request),
+            Err(tds::ProtocolError::DistributedTransaction) => {
+                let name = self.shared.config.server_name.clone();
+                self.answer_error(&SqlError::new(8501, &[&name]).with_state(3))
+            }
             Err(error) if error.is_refusal() => {
                 self.answer_error(&SqlError::custom(40510, 16, 1, format!("{error}.")))
             }

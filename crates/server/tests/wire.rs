@@ -190,6 +190,52 @@ fn a_call_with_too_many_parameters_reaches_the_session() {
     server.stop();
 }
 
+/// A request for the coordinator of distributed transactions gets error 8501; the connection and its transaction go on.
+#[test]
+fn distributed_transactions_are_refused() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let begin = BeginTransaction { isolation: IsolationLevel::ReadCommitted, name: String::new() };
+    let bytes = client.writer.transaction(&TransactionRequest::Begin(begin));
+    client.send(&bytes);
+    client.tokens();
+    client.writer.transaction_descriptor = 1;
+    // Its address, a transaction that comes from elsewhere, the present one to be distributed.
+    for (kind, body) in [(0u8, &[0, 0][..]), (1, &[4, 0, 1, 2, 3, 4]), (6, &[])] {
+        // ALL_HEADERS with the descriptor, as in every request.
+        let headers =
+            [&22u32.to_le_bytes()[..], &18u32.to_le_bytes(), &[2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]]
+                .concat();
+        let payload = [&headers[..], &[kind, 0], body].concat();
+        let length = ((8 + payload.len()) as u16).to_be_bytes();
+        client.send(&[&[0x0E, 1, length[0], length[1], 0, 0, 1, 0][..], &payload].concat());
+        let tokens = client.tokens();
+        assert_eq!(error_numbers(&tokens), [8501], "{kind}");
+        assert_ne!(final_status(&tokens) & done::IN_TRANSACTION, 0, "{kind}");
+        assert!(error_numbers(&client.batch("select 1")).is_empty());
+    }
+    server.stop();
+}
+
+/// Features that are not supported are not acknowledged, known or unknown, also with data of a session to be restored; the login succeeds.
+#[test]
+fn features_are_not_acknowledged() {
+    let (os, server) = start(|_| {});
+    let (session_recovery, utf_8, unknown) = (0x01, 0x0A, 0x7E);
+    for features in [
+        vec![(session_recovery, vec![])],
+        vec![(utf_8, vec![])],
+        vec![(session_recovery, vec![1, 0, 0, 0, 7]), (unknown, vec![0; 300]), (utf_8, vec![1])],
+    ] {
+        let mut client = Client::connect(&os, &server, TdsVersion::V7_4);
+        let tokens = client.log_in(|login| login.features = features.clone());
+        assert!(tokens.iter().any(|token| matches!(token, Token::LoginAck { .. })), "{tokens:?}");
+        assert!(!tokens.iter().any(|token| matches!(token, Token::FeatureAcks(_))), "{tokens:?}");
+        assert!(error_numbers(&client.batch("select 1")).is_empty());
+    }
+    server.stop();
+}
+
 #[test]
 fn transactions_are_told_and_their_descriptor_is_checked() {
     let (os, server) = start(|_| {});

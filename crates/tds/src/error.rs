@@ -29,6 +29,8 @@ pub enum ProtocolError {
     },
     /// A message whose rest was skipped because the server gave it up (sent to the client as a refusal).
     GivenUp,
+    /// A request to the coordinator of distributed transactions, which this server has not (sent to the client as a refusal).
+    DistributedTransaction,
     /// Well-formed, but a feature that this server does not support (sent to the client as an error; the connection stays open).
     Unsupported {
         /// The feature, in words for a user.
@@ -49,6 +51,7 @@ impl ProtocolError {
             self,
             ProtocolError::Unsupported { .. }
                 | ProtocolError::GivenUp
+                | ProtocolError::DistributedTransaction
                 | ProtocolError::TooLong { part: MESSAGE, .. }
         )
     }
@@ -61,6 +64,9 @@ impl fmt::Display for ProtocolError {
             ProtocolError::Invalid { part, value } => write!(f, "{part} has the invalid value 0x{value:X}"),
             ProtocolError::TooLong { part, limit } => write!(f, "{part} is longer than {limit} bytes"),
             ProtocolError::GivenUp => f.write_str("the message was given up"),
+            ProtocolError::DistributedTransaction => {
+                f.write_str("there is no coordinator of distributed transactions")
+            }
             ProtocolError::Unsupported { what } => write!(f, "{what} is not supported"),
         }
     }

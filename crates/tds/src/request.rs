@@ -163,7 +163,7 @@ pub fn decode_transaction_request(
         }
         TM_SAVE => TransactionRequest::Save { name: read_name(&mut reader)? },
         TM_GET_DTC_ADDRESS | TM_PROPAGATE | TM_PROMOTE => {
-            return Err(ProtocolError::Unsupported { what: "a distributed transaction".into() });
+            return Err(ProtocolError::DistributedTransaction);
         }
         _ => return Err(ProtocolError::invalid("transaction manager request type", kind)),
     };
@@ -297,10 +297,13 @@ mod tests {
 
     #[test]
     fn distributed_transactions_are_refused_politely() {
-        let mut out = Vec::new();
-        put_headers(&mut out, TdsVersion::V7_4, HEADERS);
-        out.extend_from_slice(&TM_PROMOTE.to_le_bytes());
-        assert!(decode_transaction_request(&out, TdsVersion::V7_4).unwrap_err().is_refusal());
+        for kind in [TM_GET_DTC_ADDRESS, TM_PROPAGATE, TM_PROMOTE] {
+            let mut out = Vec::new();
+            put_headers(&mut out, TdsVersion::V7_4, HEADERS);
+            out.extend_from_slice(&kind.to_le_bytes());
+            let error = decode_transaction_request(&out, TdsVersion::V7_4).unwrap_err();
+            assert!(error == ProtocolError::DistributedTransaction && error.is_refusal());
+        }
     }
 
     #[test]
