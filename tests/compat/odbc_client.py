@@ -48,6 +48,42 @@ def select_one(extra=""):
         same([tuple(row) for row in connection.execute("SELECT 1 AS one")], [(1,)])
 
 
+def many(extra):
+    """Several active result sets: statements on one connection, each read a bit."""
+    with connect("MARS_Connection=yes;" + extra) as connection:
+        first = connection.execute("SELECT TOP (20000) a.object_id, REPLICATE('x', 500) FROM sys.all_columns a CROSS JOIN sys.all_columns b")
+        seen = len(first.fetchmany(10))
+        second = connection.cursor()
+        for number in range(5):
+            same(second.execute("SELECT ?", number).fetchval(), number)
+            seen += len(first.fetchmany(100))
+        third = connection.execute("SELECT TOP (3000) REPLICATE('y', 400) FROM sys.all_columns a CROSS JOIN sys.all_columns b")
+        same(len(third.fetchall()), 3000)
+        same(seen + len(first.fetchall()), 20000)
+        second.execute("IF OBJECT_ID('dbo.compat_mars') IS NOT NULL DROP TABLE dbo.compat_mars; CREATE TABLE dbo.compat_mars (i int)")
+        connection.commit()
+        reading = connection.execute("SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3")
+        for (value,) in reading:
+            second.execute("INSERT dbo.compat_mars VALUES (?)", value)
+        connection.rollback()
+        same(second.execute("SELECT COUNT(*) FROM dbo.compat_mars").fetchval(), 0)
+        refused(lambda: second.execute("SELECT 1/0").fetchval(), text="Divide by zero")
+        same(connection.execute("SELECT 8").fetchval(), 8)
+
+
+def many_cancelled(extra):
+    with connect("MARS_Connection=yes;" + extra) as connection:
+        other = connection.execute("SELECT TOP (20000) REPLICATE('x', 500) FROM sys.all_columns a CROSS JOIN sys.all_columns b")
+        other.fetchone()
+        connection.timeout = 1
+        began = time.monotonic()
+        refused(lambda: connection.execute("WAITFOR DELAY '00:00:20'; SELECT 1"))
+        assert time.monotonic() - began < 10
+        connection.timeout = 0
+        same(len(other.fetchall()), 19999)
+        same(connection.execute("SELECT 9").fetchval(), 9)
+
+
 def wrong_password():
     error = refused(lambda: pyodbc.connect(f"DRIVER={driver()};SERVER={common.HOST},{common.PORT};UID=sa;PWD=wrong;TrustServerCertificate=yes", timeout=10), text="Login failed for user 'sa'")
     same(error.args[0], "28000")
@@ -157,6 +193,9 @@ check("connect, encryption by default", select_one)
 check("connect Encrypt=no", select_one, "Encrypt=no")
 if common.CERTIFICATE:
     check("connect Encrypt=strict", select_one, f"Encrypt=strict;ServerCertificate={common.CERTIFICATE}")
+for extra in ("", "Encrypt=no;"):
+    check(f"several active result sets {extra}", many, extra)
+    check(f"several active result sets, one cancelled {extra}", many_cancelled, extra)
 check("wrong password", wrong_password)
 check("multi-statement batch", batch)
 check("parameters of every type", types)

@@ -21,6 +21,24 @@ def select_one(**more):
         same(cursor.fetchall(), [(1,)])
 
 
+def many():
+    """Several active result sets (MARS)."""
+    with connect(use_mars=True) as connection:
+        first, second = connection.cursor(), connection.cursor()
+        first.execute("SELECT TOP (5000) a.object_id, REPLICATE('x', 500) FROM sys.all_columns a CROSS JOIN sys.all_columns b")
+        seen = len(first.fetchmany(3))
+        for number in range(5):
+            second.execute("SELECT %s", (number,))
+            same(second.fetchall(), [(number,)])
+            seen += len(first.fetchmany(100))
+        same(seen + len(first.fetchall()), 5000)
+        error = refused(lambda: (second.execute("SELECT 1/0"), second.fetchall()))
+        same(error.number, 8134)
+        first.close()
+        second.execute("SELECT 6")
+        same(second.fetchall(), [(6,)])
+
+
 def wrong_password():
     refused(lambda: connect(password="wrong"), text="Login failed for user 'sa'")
 
@@ -156,6 +174,7 @@ check("connect without encryption", select_one)
 if common.CERTIFICATE:
     check("connect with encryption", lambda: select_one(cafile=common.CERTIFICATE, validate_host=False))
     check("connect with login-only encryption", lambda: select_one(cafile=common.CERTIFICATE, validate_host=False, enc_login_only=True))
+check("several active result sets", many)
 check("wrong password", wrong_password)
 check("multi-statement batch", batch)
 check("parameters of every type", types)

@@ -60,6 +60,8 @@ pub enum LatchRank {
     Connection = 940,
     /// The connections that are ready for a worker: above, for the same reason.
     ReadyQueue = 945,
+    /// The received bytes of a connection with several sessions: the monitor looks at them under the connection's latch.
+    ClientBytes = 947,
     /// Statistics.
     Stats = 950,
     /// Innermost: nothing else is taken while it is held.

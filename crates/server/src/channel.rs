@@ -5,52 +5,21 @@ use std::sync::Arc;
 
 use os::{IoError, IoErrorKind, Stream};
 use session::PacketCounts;
-use tds::ProtocolError;
 use tds::packet::{
     MessageHead, MessageReader, MessageWriter, PacketKind, Piece, ReadBuffers, ReadLimits, packets_in,
 };
 
+use crate::mars::Mars;
+use crate::received::{LARGE_MESSAGE_BYTES, READ_BYTES};
 use crate::sink::PacketSink;
 use crate::tls::TlsSession;
 
-/// Bytes read from the socket at once.
-const READ_BYTES: usize = 8 * 1024;
+pub use crate::received::{ChannelError, Next};
+
 /// The size that buffers keep between messages; more memory, for a huge row, is freed.
 const KEPT_BYTES: usize = 64 * 1024;
-/// Messages longer than this are discarded when memory is exhausted.
-const LARGE_MESSAGE_BYTES: usize = 256 * 1024;
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
-
-/// Why a connection cannot continue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChannelError {
-    /// The socket or TLS failed, or a time-out passed.
-    Io(IoError),
-    /// The peer violates the protocol.
-    Protocol(ProtocolError),
-}
-
-impl From<IoError> for ChannelError {
-    fn from(error: IoError) -> Self {
-        ChannelError::Io(error)
-    }
-}
-
-impl From<ProtocolError> for ChannelError {
-    fn from(error: ProtocolError) -> Self {
-        ChannelError::Protocol(error)
-    }
-}
-
-impl std::fmt::Display for ChannelError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ChannelError::Io(error) => error.fmt(f),
-            ChannelError::Protocol(error) => error.fmt(f),
-        }
-    }
-}
 
 /// The protection of the bytes on the wire.
 enum Protection {
@@ -65,16 +34,6 @@ enum Protection {
 thread_local! {
     /// The read buffer of a thread: warm for the next connection, and idle connections need none.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into_boxed_slice());
-}
-
-/// The result of a search for the next message.
-pub enum Next {
-    /// A whole message.
-    Message(MessageHead),
-    /// Part of it is still missing.
-    Nothing,
-    /// The peer has closed the connection between messages.
-    Closed,
 }
 
 /// The kind of a client's first bytes.
@@ -99,6 +58,8 @@ pub struct Channel {
     /// The last read filled the buffer: there may be more.
     is_full: bool,
     packets: Arc<PacketCounts>,
+    /// Several sessions: all bytes go through this, and `reader` holds the message of the session in service.
+    mars: Option<Arc<Mars>>,
 }
 
 impl Channel {
@@ -112,6 +73,7 @@ impl Channel {
             records: Vec::new(),
             is_full: false,
             packets: Arc::default(),
+            mars: None,
         }
     }
 
@@ -123,6 +85,18 @@ impl Channel {
     /// The socket, for a thread that ends the connection or watches it.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         &self.stream
+    }
+
+    /// From now on the client multiplexes several sessions; `limits` are those of each.
+    pub fn start_mars(&mut self, limits: ReadLimits) -> Arc<Mars> {
+        let unread = self.reader.take_unread();
+        let tls = match std::mem::replace(&mut self.protection, Protection::Plain) {
+            Protection::Plain => None,
+            Protection::Tls { session, .. } => Some(session),
+        };
+        let mars = Arc::new(Mars::new(self.stream.clone(), tls, &unread, limits));
+        self.mars = Some(mars.clone());
+        mars
     }
 
     /// True when what is sent now is encrypted.
@@ -158,6 +132,11 @@ impl Channel {
 
     /// The next whole message, if it is available without waiting.
     pub fn poll_message(&mut self) -> Result<Next, ChannelError> {
+        if let Some(mars) = &self.mars {
+            let next = mars.next(&mut self.reader);
+            self.packets.note_read(self.reader.take_packets());
+            return next;
+        }
         loop {
             if let Some(head) = self.next_whole()? {
                 return Ok(Next::Message(head));
@@ -183,6 +162,11 @@ impl Channel {
 
     /// The next packet of a bulk load; waits for it.
     pub fn next_piece(&mut self) -> Result<Piece, ChannelError> {
+        if let Some(mars) = &self.mars {
+            let piece = mars.next_piece(&mut self.reader);
+            self.packets.note_read(self.reader.take_packets());
+            return piece;
+        }
         loop {
             let piece = self.reader.next_piece();
             self.packets.note_read(self.reader.take_packets());
@@ -199,11 +183,16 @@ impl Channel {
 
     /// True when part of the next message has been read, or could be read without a notice of the poller.
     pub fn may_have_more(&self) -> bool {
-        self.is_full || !self.reader.unread().is_empty()
+        let has_arrived = self.mars.as_ref().is_some_and(|mars| mars.has_arrived());
+        self.is_full || has_arrived || !self.reader.unread().is_empty()
     }
 
     /// Exchanges the reader's buffers, between messages.
     pub fn exchange(&mut self, buffers: &mut ReadBuffers) {
+        if self.mars.is_some() {
+            // Each session has its own.
+            return;
+        }
         self.reader.exchange(buffers);
     }
 
@@ -219,7 +208,8 @@ impl Channel {
 
     /// True when an attention has already been read after the last message.
     pub fn has_attention(&self) -> bool {
-        self.reader.unread().first() == Some(&(PacketKind::Attention as u8))
+        let is_cancelled = self.mars.as_ref().is_some_and(|mars| mars.has_attention());
+        is_cancelled || self.reader.unread().first() == Some(&(PacketKind::Attention as u8))
     }
 
     /// TLS before anything else: all bytes so far are its records.
@@ -301,7 +291,10 @@ impl Channel {
 
 impl PacketSink for Channel {
     /// With TLS the packet type cannot be seen: any bytes count as an attention.
-    fn is_cancelled(&self) -> bool {
+    fn is_cancelled(&mut self) -> bool {
+        if let Some(mars) = &self.mars {
+            return mars.is_cancelled() || self.has_attention();
+        }
         if !self.reader.unread().is_empty() {
             return self.has_attention();
         }
@@ -315,6 +308,9 @@ impl PacketSink for Channel {
 
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError> {
         self.packets.note_written(packets_in(packets));
+        if let Some(mars) = &self.mars {
+            return mars.send(packets);
+        }
         match &mut self.protection {
             Protection::Plain => self.stream.write_all(packets),
             Protection::Tls { session, .. } => {
@@ -325,5 +321,9 @@ impl PacketSink for Channel {
                 sent
             }
         }
+    }
+
+    fn is_overfull(&self) -> bool {
+        self.mars.as_ref().is_some_and(|mars| mars.is_overfull())
     }
 }

@@ -150,9 +150,14 @@ impl Connection {
         logged_in: LoggedIn,
         entry: &Arc<ConnectionEntry>,
     ) -> Connection {
-        let LoggedIn { mut session, encoder, place } = logged_in;
-        channel.set_limits(ReadLimits::session(shared.config.message_bytes_max));
+        let LoggedIn { mut session, encoder, place, is_multiplexed } = logged_in;
+        let limits = ReadLimits::session(shared.config.message_bytes_max);
+        channel.set_limits(limits);
         entry.set_encrypted(channel.is_encrypted());
+        if is_multiplexed {
+            session.rolls_back_batches();
+            entry.set_multiplexed(channel.start_mars(limits));
+        }
         session.allow_pending_commits(entry.waker());
         let killed = Arc::downgrade(entry);
         session.hang_up_with(Arc::new(move || {

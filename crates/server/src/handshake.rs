@@ -47,6 +47,8 @@ pub struct LoggedIn {
     pub encoder: Encoder,
     /// Its place among the logged-in connections.
     pub place: ConnectionSlot,
+    /// The client multiplexes several sessions from now on (MARS).
+    pub is_multiplexed: bool,
 }
 
 /// The progress of a login.
@@ -64,6 +66,8 @@ pub enum Progress {
 /// A login in progress. It never blocks the thread that runs it, except while the session is opened.
 pub struct Handshake {
     is_administrator: bool,
+    /// The client has asked for several sessions on the connection.
+    is_multiplexed: bool,
     stage: Stage,
 }
 
@@ -83,7 +87,7 @@ enum Stage {
 impl Handshake {
     /// For a client from which nothing was received yet. `is_administrator`: it came through the administrators' port.
     pub fn new(is_administrator: bool) -> Handshake {
-        Handshake { is_administrator, stage: Stage::First }
+        Handshake { is_administrator, is_multiplexed: false, stage: Stage::First }
     }
 
     /// Is another thread working for it?
@@ -101,7 +105,11 @@ impl Handshake {
         loop {
             if let Stage::Checking { login, attempt } = &self.stage {
                 let Some(account) = attempt.outcome() else { return Ok(Progress::Checking) };
-                return conclude(shared, channel, login, account, self.is_administrator);
+                let mut progress = conclude(shared, channel, login, account, self.is_administrator)?;
+                if let Progress::LoggedIn(logged_in) = &mut progress {
+                    logged_in.is_multiplexed = self.is_multiplexed;
+                }
+                return Ok(progress);
             }
             if let Stage::First = self.stage {
                 let strict = match channel.poll_first()? {
@@ -141,6 +149,7 @@ impl Handshake {
             (Stage::Messages { strict, seen_prelogin }, PacketKind::PreLogin) if !*seen_prelogin => {
                 *seen_prelogin = true;
                 let message = PreLogin::decode(channel.payload())?;
+                self.is_multiplexed = message.mars == Some(true);
                 let plan = answer_prelogin(shared, channel, &message, *strict)?;
                 if plan != EncryptionPlan::Plaintext {
                     let session = Box::new(shared.tls.start_wrapped()?);
@@ -227,7 +236,7 @@ fn conclude(
             encoder.set_spid(session.id());
             answer(&mut encoder, login, session.as_ref());
             send(channel, &mut encoder)?;
-            Ok(Progress::LoggedIn(LoggedIn { session, encoder, place }))
+            Ok(Progress::LoggedIn(LoggedIn { session, encoder, place, is_multiplexed: false }))
         }
         Err(errors) => {
             refuse(channel, &mut encoder, &errors)?;

@@ -16,14 +16,15 @@
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 
 use os::task::{self, InterruptReason, TaskRef};
 use os::{Latch, LatchRank, Os, Signal, Stream, WaitOutcome, WaitType};
 
 use crate::half_open::{Abandon, HalfOpen};
+use crate::mars::Mars;
 use crate::workers::{Work, Workers};
 
 /// The poll interval of the monitor while requests run, in ns; also the age from which it checks a request.
@@ -125,6 +126,8 @@ pub struct ConnectionEntry {
     encrypted: AtomicBool,
     /// A bulk load reads the stream: its bytes are rows, not an attention.
     reads_rows: AtomicBool,
+    /// Several sessions: an attention stands among the packets of all of them.
+    mars: OnceLock<Arc<Mars>>,
     /// Another connection has taken its place before its login had succeeded, or its login time is over.
     abandoned: AtomicBool,
 }
@@ -187,6 +190,7 @@ impl ConnectionTable {
             state: Latch::new(LatchRank::Connection, state),
             encrypted: AtomicBool::new(false),
             reads_rows: AtomicBool::new(false),
+            mars: OnceLock::new(),
             abandoned: AtomicBool::new(false),
         });
         let before = self.entries.lock().insert(number, entry.clone());
@@ -336,6 +340,11 @@ impl ConnectionEntry {
         self.encrypted.store(encrypted, Ordering::Release);
     }
 
+    /// The connection has several sessions from now on.
+    pub fn set_multiplexed(&self, mars: Arc<Mars>) {
+        assert!(self.mars.set(mars).is_ok(), "a connection is logged in once");
+    }
+
     /// A bulk load begins or ends to read the stream.
     pub fn set_reads_rows(&self, reads_rows: bool) {
         self.reads_rows.store(reads_rows, Ordering::Release);
@@ -439,17 +448,24 @@ impl ConnectionEntry {
         if now_ns.saturating_sub(since_ns) < TICK_NS || state.signalled || !(state.unread || state.paused) {
             return;
         }
+        let wanted = match self.mars.get() {
+            Some(mars) => mars.look(),
+            None => self.is_attention_there(),
+        };
+        if wanted {
+            state.signalled = true;
+            self.task.interrupt(InterruptReason::Attention);
+        }
+    }
+
+    fn is_attention_there(&self) -> bool {
         let mut first = [0];
-        let wanted = match self.stream.peek_now(&mut first) {
+        match self.stream.peek_now(&mut first) {
             Ok(None) => false,
             Ok(Some(0)) | Err(_) => true,
             Ok(Some(_)) => {
                 self.encrypted.load(Ordering::Acquire) || first[0] == ATTENTION || self.stream.has_hung_up()
             }
-        };
-        if wanted {
-            state.signalled = true;
-            self.task.interrupt(InterruptReason::Attention);
         }
     }
 

@@ -39,6 +39,8 @@ pub trait ClientSession: Send {
     /// `waker` is called when `settle_commit` would not wait any more (sometimes also earlier). A session that
     /// waits for its commits can ignore this.
     fn allow_pending_commits(&mut self, _waker: Waker) {}
+    /// It is one of a connection with several (MARS): a transaction that a batch begins ends with it.
+    fn rolls_back_batches(&mut self) {}
     /// The function that KILL calls, on any thread, to end the session's connection.
     fn hang_up_with(&self, _hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {}
     /// The packet counters of the session's connection.
@@ -94,6 +96,10 @@ impl ClientSession for Session {
 
     fn allow_pending_commits(&mut self, waker: Waker) {
         Session::allow_pending_commits(self, waker);
+    }
+
+    fn rolls_back_batches(&mut self) {
+        Session::rolls_back_batches(self);
     }
 
     fn hang_up_with(&self, hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {

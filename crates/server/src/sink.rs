@@ -25,7 +25,11 @@ pub trait PacketSink {
     /// Sends whole packets.
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError>;
     /// Has the client sent an attention after its request, or closed the connection?
-    fn is_cancelled(&self) -> bool {
+    fn is_cancelled(&mut self) -> bool {
+        false
+    }
+    /// Are there so many packets that the client has not taken that no more can be kept?
+    fn is_overfull(&self) -> bool {
         false
     }
 }
@@ -42,6 +46,8 @@ pub struct AnswerState {
     failure: Option<IoError>,
     /// The answer is incomplete: the client gets its end with an error, then the connection ends.
     is_broken: bool,
+    /// The client was told that no more of the answer can be kept.
+    is_overfull: bool,
     packets: Vec<u8>,
     /// The commits that must be hardened before the answer may reveal them.
     acknowledgement: Option<Arc<Acknowledgement>>,
@@ -140,6 +146,7 @@ impl<'a> TdsSink<'a> {
         }
         self.release(0);
         self.state.error_since_done = false;
+        self.state.is_overfull = false;
         self.encoder.finish(&mut self.state.packets);
         self.send();
         if std::mem::take(&mut self.state.is_broken) {
@@ -228,6 +235,10 @@ impl<'a> TdsSink<'a> {
             if self.out.is_cancelled() {
                 os::task::current().interrupt(InterruptReason::Attention);
             }
+            if self.out.is_overfull() && !std::mem::replace(&mut self.state.is_overfull, true) {
+                self.message(&answers_not_taken());
+                os::task::current().interrupt(InterruptReason::Attention);
+            }
             if os::task::interrupt_pending() {
                 return Flow::Stop;
             }
@@ -257,6 +268,12 @@ impl<'a> TdsSink<'a> {
         self.state.packets.clear();
         self.state.packets.shrink_to(64 * 1024);
     }
+}
+
+/// 701, for a request of a connection with several whose answers its client does not take.
+fn answers_not_taken() -> SqlError {
+    let text = "There is insufficient memory to keep the results that the client has not read yet while it waits for others of the same connection (MARS).";
+    SqlError::custom(701, 17, 1, text.into()).at_line(1)
 }
 
 impl ResultSink for TdsSink<'_> {

@@ -49,7 +49,7 @@ fn prelogin_is_answered_in_kind() {
         let bytes = client.writer.prelogin(&message);
         client.send(&bytes);
         let answer = PreLogin::decode(&client.receive().unwrap()).unwrap();
-        assert_eq!((answer.encryption, answer.mars), (Some(answered), Some(false)));
+        assert_eq!((answer.encryption, answer.mars), (Some(answered), Some(true)));
         assert_eq!(answer.version, Some((16, 0, 1000, 0)));
     }
     server.stop();

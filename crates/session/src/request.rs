@@ -54,6 +54,7 @@ impl Session {
             return RequestEnd::Close;
         }
         self.pending_bulk_load = None;
+        self.note_own_transaction();
         let _memory = os::memory::Request::begin(&self.slot.memory, self.held_bytes());
         if !os::memory::has_room_for(0) {
             self.programs.give_way();
@@ -124,8 +125,36 @@ impl Session {
         });
     }
 
+    /// From now on a transaction that a batch or a call begins ends with it, as for one of several sessions of a connection (MARS).
+    pub fn rolls_back_batches(&mut self) {
+        self.began_in = Some(0);
+    }
+
+    /// The open transaction, if any, is not one that the present request has begun.
+    pub(crate) fn note_own_transaction(&mut self) {
+        let descriptor = if self.state.transaction_count > 0 { self.transactions.descriptor() } else { 0 };
+        self.began_in = self.began_in.map(|_| descriptor);
+    }
+
+    /// Error 3997: rolls back a transaction that the request has begun and not ended, where that may not be.
+    fn end_own_transaction(&mut self, sink: &mut dyn ResultSink) {
+        let is_own = self.began_in.is_some_and(|began_in| began_in != self.transactions.descriptor());
+        if is_own && self.state.transaction_count > 0 {
+            sink.message(&SqlError::new(3997, &[]).at_line(1));
+            self.rollback_everything(sink);
+        }
+    }
+
     /// Handles the transaction at the end of a request.
     pub(crate) fn conclude(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
+        let end = self.conclude_outcome(outcome, sink);
+        if end != RequestEnd::Close {
+            self.end_own_transaction(sink);
+        }
+        end
+    }
+
+    fn conclude_outcome(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
         match outcome {
             Ok(()) | Err(Stop::Batch) => {
                 if self.state.transaction_count > 0 && self.state.doomed {

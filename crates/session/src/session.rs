@@ -85,6 +85,8 @@ pub struct Session {
     pub(crate) unfinished: Option<(u64, u16)>,
     /// An INSERT BULK whose rows are the next message.
     pub(crate) pending_bulk_load: Option<PendingBulkLoad>,
+    /// A transaction that a batch begins ends with it (MARS): the descriptor of the transaction in which the request began, 0 for none.
+    pub(crate) began_in: Option<u64>,
 }
 
 impl Session {
@@ -134,6 +136,7 @@ impl Session {
             compile_only_state: CompileOnlyState::default(),
             unfinished: None,
             pending_bulk_load: None,
+            began_in: None,
         };
         session.publish(|_| {});
         Ok(session)

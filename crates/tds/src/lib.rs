@@ -17,6 +17,7 @@ pub mod prelogin;
 pub mod request;
 pub mod rpc;
 pub mod server;
+pub mod smp;
 mod table_value;
 mod temporal;
 pub mod token;

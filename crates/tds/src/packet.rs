@@ -199,6 +199,12 @@ pub struct MessageReader {
     packets: u64,
 }
 
+impl Default for MessageReader {
+    fn default() -> Self {
+        MessageReader::new(ReadLimits::default())
+    }
+}
+
 /// Buffers that a reader needs only while a worker serves it: see [`MessageReader::exchange`].
 #[derive(Debug, Default)]
 pub struct ReadBuffers {

@@ -172,15 +172,14 @@ impl PreLogin {
         out
     }
 
-    /// The server's answer "in kind": version and encryption always, the rest as the client asked; MARS and
-    /// federated authentication are declined.
+    /// The server's answer "in kind": version and encryption always, the rest as the client asked; federated authentication is declined.
     pub fn answer(&self, version: (u8, u8, u16, u16), encryption: Encryption) -> PreLogin {
         PreLogin {
             version: Some(version),
             encryption: Some(encryption),
             instance: self.instance.as_ref().map(|_| Vec::new()),
             thread_id: self.thread_id.as_ref().map(|_| Vec::new()),
-            mars: self.mars.map(|_| false),
+            mars: self.mars,
             trace_id: self.trace_id.as_ref().map(|_| Vec::new()),
             federated_authentication: self.federated_authentication.map(|_| 0),
         }
@@ -224,9 +223,11 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_declines_mars_and_agrees_by_the_table() {
+    fn the_answer_agrees_by_the_table() {
         let answer = full().answer((16, 0, 1000, 0), Encryption::On);
-        assert_eq!((answer.mars, answer.federated_authentication), (Some(false), Some(0)));
+        assert_eq!((answer.mars, answer.federated_authentication), (Some(true), Some(0)));
+        let without = PreLogin { mars: Some(false), ..full() };
+        assert_eq!(without.answer((16, 0, 1000, 0), Encryption::On).mars, Some(false));
         assert_eq!(agree(Encryption::Off), (Encryption::Off, EncryptionPlan::LoginOnly));
         assert_eq!(agree(Encryption::Required), (Encryption::On, EncryptionPlan::Everything));
         assert_eq!(agree(Encryption::NotSupported), (Encryption::NotSupported, EncryptionPlan::Plaintext));

@@ -245,6 +245,7 @@ impl Session {
     ) -> RequestEnd {
         self.request(sink, |session, sink| {
             let outcome = session.run_transaction_request(request, sink);
+            session.note_own_transaction();
             if let Err(error) = &outcome {
                 session.state.last_error = error.number;
                 sink.message(&error.clone().at_line(1));

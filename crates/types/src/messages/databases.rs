@@ -214,6 +214,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The transaction count was changed from %d to %d inside of user defined routine, trigger or aggregate \"%s\". That is not allowed.",
     ),
+    entry(
+        3997,
+        16,
+        "A transaction that was begun in a MARS batch is still open at the end of the batch. It is rolled back.",
+    ),
     entry(3998, 16, "An uncommittable transaction was found at the end of the batch. It is rolled back."),
     entry(4060, 11, "Cannot open database \"%s\" requested by the login. The login failed."),
     entry(
