@@ -14,7 +14,7 @@ use tds::prelogin::{Encryption, PreLogin};
 use tds::request::{BeginTransaction, IsolationLevel, TransactionRequest};
 use tds::smp::{SMP_HEADER_BYTES, SmpHeader, SmpKind, WINDOW};
 use tds::token::done;
-use types::Value;
+use types::{SqlType, Value};
 
 /// One session of the client: its numbers, and what was received for it.
 #[derive(Default)]
@@ -71,6 +71,19 @@ impl Mars {
     fn ask(&mut self, session: u16, text: &str) {
         let bytes = self.client.writer.batch(text, 0);
         self.put(SmpKind::Data, session, &bytes);
+    }
+
+    /// Sends packets as the window allows.
+    fn send_all(&mut self, session: u16, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (packet, others) = rest.split_at(usize::from(u16::from_be_bytes([rest[2], rest[3]])));
+            while self.lanes[&session].sent == self.lanes[&session].window {
+                assert!(self.take());
+            }
+            self.put(SmpKind::Data, session, packet);
+            rest = others;
+        }
     }
 
     /// Takes one packet of the stream; false at its end.
@@ -286,17 +299,41 @@ fn a_long_request_is_taken_in_the_windows_steps() {
     [0, 9].into_iter().for_each(|session| mars.open(session));
     let text = format!("SELECT LEN('{}')", "y".repeat(100_000));
     let bytes = mars.client.writer.batch(&text, 0);
-    let mut rest = bytes.as_slice();
-    while !rest.is_empty() {
-        let (packet, others) = rest.split_at(usize::from(u16::from_be_bytes([rest[2], rest[3]])));
-        while mars.lanes[&9].sent == mars.lanes[&9].window {
-            assert!(mars.take());
-        }
-        mars.put(SmpKind::Data, 9, packet);
-        rest = others;
-    }
+    mars.send_all(9, &bytes);
     let tokens = mars.tokens(9);
     assert!(tokens.contains(&Token::Row(vec![Value::BigInt(100_000)])), "{tokens:?}");
+}
+
+/// A bulk load while the result of another session is half read, as a copy from one to the other does it; and one that is cancelled.
+#[test]
+fn rows_are_loaded_beside_a_result_that_is_read() {
+    let world = World::new("mars-bulk");
+    let mut mars = Mars::connect(&world);
+    [0, 1].into_iter().for_each(|session| mars.open(session));
+    mars.batch(0, "CREATE TABLE b (i int)");
+    mars.ask(0, &rows(5_000));
+    let first = mars.read(0);
+    mars.lanes.get_mut(&0).unwrap().reader.feed(&first).unwrap();
+    let values: Vec<Vec<Value>> = (0..50_000).map(|number| vec![Value::Int(number)]).collect();
+    let bytes = mars.client.writer.bulk_load(&[("i", SqlType::Int)], &values, true);
+    assert!(error_numbers(&mars.batch(1, "INSERT BULK b (i int)")).is_empty());
+    mars.send_all(1, &bytes);
+    assert!(error_numbers(&mars.tokens(1)).is_empty());
+    assert_eq!(rows_of(&mars.tokens(0)), 5_000);
+    assert_eq!(mars.number(0, "SELECT COUNT(*) FROM b"), Value::Int(50_000));
+    // The first packets, then an attention in place of the others.
+    assert!(error_numbers(&mars.batch(1, "INSERT BULK b (i int)")).is_empty());
+    let at = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+    mars.send_all(1, &bytes[..at]);
+    mars.put(SmpKind::Data, 1, &[PacketKind::Attention as u8, 1, 0, 8, 0, 0, 1, 0]);
+    assert_eq!(final_status(&mars.tokens(1)) & done::ERROR, done::ERROR);
+    assert_eq!(final_status(&mars.tokens(1)) & done::ATTENTION, done::ATTENTION);
+    // And the end of the session in their place.
+    assert!(error_numbers(&mars.batch(1, "INSERT BULK b (i int)")).is_empty());
+    mars.send_all(1, &bytes[..at]);
+    mars.put(SmpKind::Fin, 1, &[]);
+    assert_eq!(mars.number(0, "SELECT COUNT(*) FROM b"), Value::Int(50_000));
+    assert!(mars.lanes[&1].is_ended);
 }
 
 #[test]
