@@ -32,6 +32,10 @@ const WITHOUT_LENGTH: [&str; 22] = [
     "timestamp",
 ];
 
+/// The types that SQL Server builds on CLR: name, `user_type_id`, `max_length`. Catalog views list them; nothing can have such a type here.
+pub const CLR_TYPES: [(&str, i32, i32); 3] =
+    [("hierarchyid", 128, 892), ("geometry", 129, -1), ("geography", 130, -1)];
+
 /// Where a type is written, and as the how manieth: errors say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypePlace {
@@ -160,6 +164,11 @@ fn check_arguments(data_type: &DataType, name: &str, position: usize) -> Result<
 fn resolve(data_type: &DataType, default_length: u16, position: usize) -> Result<Option<SqlType>, SqlError> {
     check_arguments(data_type, &data_type.name.name.value.to_ascii_lowercase(), position)?;
     let found = system_type(data_type, default_length, position)?;
+    if let Some((name, ..)) =
+        CLR_TYPES.iter().find(|(name, ..)| data_type.name.name.value.eq_ignore_ascii_case(name))
+    {
+        return Err(crate::errors::unsupported(&format!("the type {name}")));
+    }
     let takes_scale = matches!(found, Some(SqlType::Decimal { .. } | SqlType::Numeric { .. }));
     let most = if takes_scale { 2 } else { 1 };
     if found.is_some() && data_type.args.len() > most {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::{ModuleDef, ModuleKind, ObjectDef, TableDef};
+use plan_ir::data_type::CLR_TYPES;
 use plan_ir::view::{Cell, SystemView, ViewContext};
 use plan_ir::view_shape::system_object_id;
 use types::{SqlError, SqlType, Value};
@@ -103,6 +104,9 @@ pub(super) static VIEWS: &[SystemView] = &[
         sys_objects,
     ),
 ];
+
+/// `system_type_id` of every CLR type.
+const CLR_SYSTEM_TYPE_ID: i32 = 240;
 
 /// `type_desc` of a type code.
 fn type_description(code: &str) -> &'static str {
@@ -412,6 +416,21 @@ fn types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("scale", i32::from(sql_type.scale()).into()),
             ("collation_name", collation.into()),
             ("is_nullable", (*sql_type != SqlType::SysName && *sql_type != SqlType::RowVersion).into()),
+            ("default_object_id", 0.into()),
+            ("rule_object_id", 0.into()),
+        ]);
+    }
+    for (name, user_type_id, max_length) in CLR_TYPES {
+        context.row(&[
+            ("name", name.into()),
+            ("system_type_id", CLR_SYSTEM_TYPE_ID.into()),
+            ("user_type_id", user_type_id.into()),
+            ("schema_id", 4.into()),
+            ("max_length", max_length.into()),
+            ("precision", 0.into()),
+            ("scale", 0.into()),
+            ("is_nullable", true.into()),
+            ("is_assembly_type", true.into()),
             ("default_object_id", 0.into()),
             ("rule_object_id", 0.into()),
         ]);

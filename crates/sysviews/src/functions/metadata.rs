@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Database, ObjectDef, TableDef};
+use plan_ir::data_type::CLR_TYPES;
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use plan_ir::names::{name_parts, same_name};
 use plan_ir::values::variant;
@@ -376,6 +377,9 @@ fn type_id(call: &Call<'_, '_>) -> Result<Value> {
     if let Some(found) = crate::type_list::type_by_name(&name) {
         return Ok(Value::Int(found.user_type_id()));
     }
+    if let Some((_, id, _)) = CLR_TYPES.iter().find(|(known, ..)| known.eq_ignore_ascii_case(&name)) {
+        return Ok(Value::Int(*id));
+    }
     Ok(alias_type(call, &text)?.map_or(Value::Null, |alias| Value::Int(alias.user_type_id)))
 }
 
@@ -385,6 +389,9 @@ fn type_name(call: &Call<'_, '_>) -> Result<Value> {
         crate::type_list::all_types().iter().find(|sql_type| i64::from(sql_type.user_type_id()) == id);
     if let Some(found) = of_system {
         return Ok(Value::nvarchar(found.name()));
+    }
+    if let Some((name, ..)) = CLR_TYPES.iter().find(|(_, known, _)| i64::from(*known) == id) {
+        return Ok(Value::nvarchar(name));
     }
     let key = engine::EntryKey::Type(id as i32);
     let found = call.runtime.look_up(|lookup| lookup.entry(call.runtime.database, &key))?;
