@@ -35,6 +35,8 @@ pub struct Config {
     pub stop_grace_ns: u64,
     /// The largest request, in bytes.
     pub message_bytes_max: usize,
+    /// The largest procedure call, in bytes: its parameters may be large values.
+    pub call_bytes_max: usize,
     /// Stack of a worker's thread, in bytes.
     pub worker_stack_bytes: usize,
 }
@@ -55,6 +57,7 @@ impl Config {
             login_timeout_ns: 10_000_000_000,
             stop_grace_ns: 300_000_000,
             message_bytes_max: tds::limits::MESSAGE_BYTES_MAX,
+            call_bytes_max: tds::limits::CALL_BYTES_MAX,
             worker_stack_bytes: 1024 * 1024,
         }
     }

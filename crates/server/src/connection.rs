@@ -151,7 +151,8 @@ impl Connection {
         entry: &Arc<ConnectionEntry>,
     ) -> Connection {
         let LoggedIn { mut session, encoder, place, is_multiplexed } = logged_in;
-        let limits = ReadLimits::session(shared.config.message_bytes_max);
+        let limits =
+            ReadLimits::session(shared.config.message_bytes_max).with_calls(shared.config.call_bytes_max);
         channel.set_limits(limits);
         entry.set_encrypted(channel.is_encrypted());
         if is_multiplexed {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use os::IoError;
 use os::task::InterruptReason;
 
+use tds::packet::MessageWriter;
 use tds::server::{Column, Encoder, Origin};
 use tds::token::{DoneKind, DoneToken, EnvChange, done};
 use types::{SqlError, SqlType, Value};
@@ -246,28 +247,51 @@ impl<'a> TdsSink<'a> {
         if self.state.failure.is_some() || self.state.is_broken { Flow::Stop } else { Flow::Continue }
     }
 
-    /// Sends the ready packets while the request runs.
-    fn send_early(&mut self) {
-        if let Some(acknowledgement) = &self.state.acknowledgement {
-            // `send` handles a failure.
-            let _ = acknowledgement.harden_everything();
+    /// Sends a row whose values are not copied as a whole. Once begun, all of it is sent.
+    #[cold]
+    fn large_row(&mut self, row: &[Value]) -> Flow {
+        let TdsSink { encoder, out, state } = self;
+        let mut send = |writer: &mut MessageWriter| {
+            writer.take_full(SEND_THRESHOLD_BYTES, &mut state.packets);
+            send_early(*out, state);
+        };
+        if !encoder.row_in_parts(row, &mut send) {
+            return self.unsendable_row();
         }
-        self.send();
+        self.flow()
     }
 
-    /// Sends the ready packets; after a failure they are dropped, because the client is gone. They are also dropped when the commits that
-    /// they reveal may be lost: the connection then ends.
-    fn send(&mut self) {
-        if self.state.acknowledgement.as_ref().is_some_and(|acknowledgement| acknowledgement.has_failed()) {
-            let failed = || IoError::new(os::IoErrorKind::Invalid, "an answer that the log has not kept");
-            self.state.failure.get_or_insert_with(failed);
-        }
-        if self.state.failure.is_none() && !self.state.packets.is_empty() {
-            self.state.failure = self.out.send(&self.state.packets).err();
-        }
-        self.state.packets.clear();
-        self.state.packets.shrink_to(64 * 1024);
+    /// Sends the ready packets while the request runs.
+    fn send_early(&mut self) {
+        send_early(self.out, self.state);
     }
+
+    fn send(&mut self) {
+        send(self.out, self.state);
+    }
+}
+
+/// Hardens the commits that the ready packets reveal, and sends them.
+fn send_early(out: &mut dyn PacketSink, state: &mut AnswerState) {
+    if let Some(acknowledgement) = &state.acknowledgement {
+        // `send` handles a failure.
+        let _ = acknowledgement.harden_everything();
+    }
+    send(out, state);
+}
+
+/// Sends the ready packets; after a failure they are dropped, because the client is gone. They are also dropped when the commits that
+/// they reveal may be lost: the connection then ends.
+fn send(out: &mut dyn PacketSink, state: &mut AnswerState) {
+    if state.acknowledgement.as_ref().is_some_and(|acknowledgement| acknowledgement.has_failed()) {
+        let failed = || IoError::new(os::IoErrorKind::Invalid, "an answer that the log has not kept");
+        state.failure.get_or_insert_with(failed);
+    }
+    if state.failure.is_none() && !state.packets.is_empty() {
+        state.failure = out.send(&state.packets).err();
+    }
+    state.packets.clear();
+    state.packets.shrink_to(64 * 1024);
 }
 
 /// 701, for a request of a connection with several whose answers its client does not take.
@@ -302,6 +326,9 @@ impl ResultSink for TdsSink<'_> {
 
     #[inline]
     fn row(&mut self, row: &[Value]) -> Flow {
+        if self.encoder.is_large(row) && self.state.mark_before_commit.is_none() {
+            return self.large_row(row);
+        }
         if !self.encoder.row(row) {
             return self.unsendable_row();
         }

@@ -14,6 +14,9 @@ pub const PRE_LOGIN_PACKET_BYTES_MAX: usize = 4_096;
 pub const PRE_LOGIN_TOTAL_BYTES_MAX: usize = 64 * 1024;
 /// Greatest message (batch, RPC) after login unless configured otherwise, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Greatest procedure call after login unless configured otherwise, in bytes: a value of 2 GB and others. What memory has no room for is refused
+/// before.
+pub const CALL_BYTES_MAX: usize = (2 << 30) + MESSAGE_BYTES_MAX;
 /// Most parameters of one RPC (2,100 in SQL Server). A call with more is read with one too many.
 pub const RPC_PARAMETERS_MAX: usize = 2_100;
 /// Most columns of a table-valued parameter (1,024 in SQL Server).

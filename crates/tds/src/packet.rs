@@ -2,7 +2,7 @@
 
 use crate::error::{MESSAGE, ProtocolError};
 use crate::limits::{
-    MESSAGE_BYTES_MAX, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, PRE_LOGIN_PACKET_BYTES_MAX,
+    CALL_BYTES_MAX, MESSAGE_BYTES_MAX, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, PRE_LOGIN_PACKET_BYTES_MAX,
     PRE_LOGIN_TOTAL_BYTES_MAX,
 };
 
@@ -109,6 +109,8 @@ pub struct ReadLimits {
     pub packet_bytes_max: usize,
     /// Greatest message, in bytes of payload.
     pub message_bytes_max: usize,
+    /// Greatest procedure call, whose parameters may be large values, in bytes of payload.
+    pub call_bytes_max: usize,
     /// Everything received since the limits were set, in bytes; `usize::MAX` for no bound.
     pub total_bytes_max: usize,
     /// The rows of a bulk load are handed out packet by packet: see [`MessageReader::next_piece`].
@@ -120,6 +122,7 @@ impl ReadLimits {
     pub const PRE_LOGIN: ReadLimits = ReadLimits {
         packet_bytes_max: PRE_LOGIN_PACKET_BYTES_MAX,
         message_bytes_max: PRE_LOGIN_TOTAL_BYTES_MAX,
+        call_bytes_max: PRE_LOGIN_TOTAL_BYTES_MAX,
         total_bytes_max: PRE_LOGIN_TOTAL_BYTES_MAX,
         streams_bulk_loads: false,
     };
@@ -129,15 +132,28 @@ impl ReadLimits {
         ReadLimits {
             packet_bytes_max: PACKET_BYTES_MAX + 1,
             message_bytes_max,
+            call_bytes_max: message_bytes_max,
             total_bytes_max: usize::MAX,
             streams_bulk_loads: true,
         }
     }
 }
 
+impl ReadLimits {
+    /// The same, with another limit for procedure calls.
+    pub fn with_calls(self, call_bytes_max: usize) -> ReadLimits {
+        ReadLimits { call_bytes_max, ..self }
+    }
+
+    /// Greatest message of a kind, in bytes of payload.
+    fn bytes_max(&self, kind: PacketKind) -> usize {
+        if kind == PacketKind::Rpc { self.call_bytes_max } else { self.message_bytes_max }
+    }
+}
+
 impl Default for ReadLimits {
     fn default() -> Self {
-        ReadLimits::session(MESSAGE_BYTES_MAX)
+        ReadLimits::session(MESSAGE_BYTES_MAX).with_calls(CALL_BYTES_MAX)
     }
 }
 
@@ -309,7 +325,7 @@ impl MessageReader {
                     self.head = None;
                     return Err(ProtocolError::TooLong {
                         part: MESSAGE,
-                        limit: self.limits.message_bytes_max,
+                        limit: self.limits.bytes_max(header.kind),
                     });
                 }
                 self.complete = true;
@@ -427,7 +443,7 @@ impl MessageReader {
         if self.given_up {
             return Ok(());
         }
-        if self.overlong || self.payload.len() + body.len() > self.limits.message_bytes_max {
+        if self.overlong || self.payload.len() + body.len() > self.limits.bytes_max(header.kind) {
             self.overlong = true;
             self.payload = Vec::new();
             return Ok(());

@@ -10,6 +10,7 @@ use crate::request::{Headers, TransactionRequest, decode_batch, decode_transacti
 use crate::rpc::{RpcCall, decode_rpc};
 use crate::token::{self, DoneKind, DoneToken, EnvChange, done, kind};
 use crate::type_info::TypeInfo;
+use crate::value::CHUNK_BYTES;
 use crate::wire::{put_b_varchar, put_us_varchar};
 
 /// A client's request, decoded from one message.
@@ -158,6 +159,8 @@ pub struct Encoder {
     server_name: String,
     writer: MessageWriter,
     columns: Vec<TypeInfo>,
+    /// Some of them are of a max type.
+    has_max: bool,
     /// The last COLMETADATA, when it is kept to be sent again; else empty.
     kept_columns: Vec<u8>,
 }
@@ -171,6 +174,7 @@ impl Encoder {
             server_name: server_name.to_string(),
             writer,
             columns: Vec::new(),
+            has_max: false,
             kept_columns: Vec::new(),
         }
     }
@@ -277,6 +281,7 @@ impl Encoder {
             put_b_varchar(out, column.name);
             self.columns.push(info);
         }
+        self.has_max = self.columns.iter().any(TypeInfo::is_plp);
         if keep {
             self.kept_columns.extend_from_slice(&out[start..]);
         }
@@ -321,6 +326,32 @@ impl Encoder {
         for (info, value) in self.columns.iter().zip(values) {
             if !info.put_row_value(out, value) {
                 out.truncate(start);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Does the row have values so large that its parts should be sent one by one?
+    #[inline]
+    pub fn is_large(&self, values: &[Value]) -> bool {
+        self.has_max && values.iter().any(|value| string_bytes(value) > CHUNK_BYTES)
+    }
+
+    /// A row as `row` writes it, of which `send` takes parts before it is whole when it has large values.
+    #[must_use]
+    pub fn row_in_parts(&mut self, values: &[Value], send: &mut dyn FnMut(&mut MessageWriter)) -> bool {
+        debug_assert_eq!(values.len(), self.columns.len());
+        // Nothing of a row that cannot be sent may be on its way.
+        let cannot_be = |(info, value): (&TypeInfo, &Value)| info.is_fixed() && value.is_null();
+        if self.columns.iter().zip(values).any(cannot_be) {
+            return false;
+        }
+        self.writer.payload.push(kind::ROW);
+        for (info, value) in self.columns.iter().zip(values) {
+            if !info.put_in_chunks(&mut self.writer, value, send)
+                && !info.put_row_value(&mut self.writer.payload, value)
+            {
                 return false;
             }
         }
@@ -372,6 +403,15 @@ impl Encoder {
         } else {
             info.put_value(out, value);
         }
+    }
+}
+
+/// Bytes of a string on the wire.
+fn string_bytes(value: &Value) -> usize {
+    match value {
+        Value::Char(bytes) | Value::Binary(bytes) => bytes.len(),
+        Value::NChar(units) => units.len() * 2,
+        _ => 0,
     }
 }
 

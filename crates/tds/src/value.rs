@@ -3,6 +3,7 @@
 use types::{ByteStr, ConvertContext, DEFAULT_STYLE, Decimal, SqlType, Value, WideStr, convert};
 
 use crate::error::ProtocolError;
+use crate::packet::MessageWriter;
 use crate::temporal;
 use crate::type_info::{TypeInfo, decimal_bytes, id, read_precision, read_time_scale};
 use crate::wire::Reader;
@@ -13,6 +14,8 @@ const NULL_16: u16 = 0xFFFF;
 const NULL_32: u32 = 0xFFFF_FFFF;
 /// NULL and unknown total length of PLP values.
 const PLP_NULL: u64 = 0xFFFF_FFFF_FFFF_FFFF;
+/// Bytes of a chunk of a large value that is sent.
+pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// A text pointer and timestamp: their contents mean nothing to a client, but they must be present.
 const TEXT_POINTER: [u8; 25] = *b"\x10hardpan text ptr\0\0\0\0\0\0\0\0";
 
@@ -34,6 +37,38 @@ impl TypeInfo {
                 self.put_value(out, value);
             }
         }
+        true
+    }
+
+    /// Writes a large value of a max type in chunks, and lets `send` take what is written behind each; false (and nothing written) when it is not
+    /// large, or of another type.
+    pub(crate) fn put_in_chunks(
+        &self,
+        writer: &mut MessageWriter,
+        value: &Value,
+        send: &mut dyn FnMut(&mut MessageWriter),
+    ) -> bool {
+        let (bytes, units): (&[u8], &[u16]) = match (self.id, value) {
+            (id::BIGVARCHAR, Value::Char(bytes)) | (id::BIGVARBINARY, Value::Binary(bytes)) => (bytes, &[]),
+            (id::NVARCHAR | id::XML, Value::NChar(units)) => (&[], units),
+            _ => return false,
+        };
+        let total = bytes.len() + units.len() * 2;
+        if !self.is_plp() || total <= CHUNK_BYTES {
+            return false;
+        }
+        writer.payload.extend_from_slice(&(total as u64).to_le_bytes());
+        for chunk in bytes.chunks(CHUNK_BYTES) {
+            writer.payload.extend_from_slice(&(chunk.len() as u32).to_le_bytes());
+            writer.payload.extend_from_slice(chunk);
+            send(writer);
+        }
+        for chunk in units.chunks(CHUNK_BYTES / 2) {
+            writer.payload.extend_from_slice(&(chunk.len() as u32 * 2).to_le_bytes());
+            chunk.iter().for_each(|unit| writer.payload.extend_from_slice(&unit.to_le_bytes()));
+            send(writer);
+        }
+        self.put_end(&mut writer.payload);
         true
     }
 
@@ -226,9 +261,9 @@ impl TypeInfo {
                     length => self.read_body(reader, length.into()),
                 }
             }
-            _ if self.is_plp() => match read_plp(reader)? {
-                Some(bytes) => self.string_value(&bytes),
-                None => Ok(Value::Null),
+            _ if self.is_plp() => match reader.u64()? {
+                PLP_NULL => Ok(Value::Null),
+                _ => self.joined_value(Plp::read(reader)?),
             },
             id::TEXT | id::NTEXT | id::IMAGE => match reader.u32()? {
                 NULL_32 => Ok(Value::Null),
@@ -302,6 +337,48 @@ impl TypeInfo {
     }
 }
 
+impl TypeInfo {
+    /// A large value of its chunks. They are copied once, into the value.
+    fn joined_value(&self, plp: Plp<'_>) -> Result<Value, ProtocolError> {
+        let bytes = plp.bytes;
+        Ok(match self.id {
+            id::BIGVARBINARY => Value::Binary(ByteStr::from_parts(bytes, plp.chunks())),
+            id::BIGVARCHAR => Value::Char(ByteStr::from_parts(bytes, plp.chunks())),
+            _ if bytes.is_multiple_of(2) => Value::NChar(WideStr::from_le_parts(bytes, plp.chunks())),
+            _ => return Err(ProtocolError::invalid("length of a Unicode value", bytes as u64)),
+        })
+    }
+}
+
+/// A PLP value whose chunks have been checked.
+struct Plp<'b> {
+    /// At the first chunk.
+    reader: Reader<'b>,
+    /// Bytes of all chunks.
+    bytes: usize,
+}
+
+impl<'b> Plp<'b> {
+    /// Behind the total length, which may be unknown; moves `reader` behind the value.
+    fn read(reader: &mut Reader<'b>) -> Result<Plp<'b>, ProtocolError> {
+        let mut plp = Plp { reader: reader.clone(), bytes: 0 };
+        loop {
+            let chunk = reader.u32()? as usize;
+            if chunk == 0 {
+                return Ok(plp);
+            }
+            plp.bytes += reader.take(chunk)?.len();
+        }
+    }
+
+    fn chunks(mut self) -> impl Iterator<Item = &'b [u8]> {
+        std::iter::from_fn(move || {
+            let chunk = self.reader.u32().ok()? as usize;
+            if chunk == 0 { None } else { self.reader.take(chunk).ok() }
+        })
+    }
+}
+
 /// A one-byte length and the data.
 fn put_short(out: &mut Vec<u8>, data: &[u8]) {
     out.push(data.len() as u8);
@@ -353,21 +430,6 @@ fn decimal_from(bytes: &[u8], precision: u8, scale: u8) -> Result<Value, Protoco
         return Err(ProtocolError::invalid("decimal with more digits than its precision", precision));
     }
     Ok(Value::Decimal(Decimal::new(signed, precision, scale)))
-}
-
-/// All chunks of a PLP value; `None` for NULL. Grows only with bytes that are there.
-fn read_plp(reader: &mut Reader<'_>) -> Result<Option<Vec<u8>>, ProtocolError> {
-    if reader.u64()? == PLP_NULL {
-        return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    loop {
-        let chunk = reader.u32()? as usize;
-        if chunk == 0 {
-            return Ok(Some(bytes));
-        }
-        bytes.extend_from_slice(reader.take(chunk)?);
-    }
 }
 
 /// Writes a sql_variant: total length, base type, its properties, its data.

@@ -29,7 +29,29 @@ pub struct ByteStr(Bytes);
 #[derive(Clone)]
 pub struct WideStr(Units);
 
+/// A shared slice that `fill` writes in its place: a large one is there once.
+fn shared<T: Copy + Default>(length: usize, fill: impl FnOnce(&mut [T])) -> Arc<[T]> {
+    let mut slice: Arc<[T]> = std::iter::repeat_n(T::default(), length).collect();
+    fill(Arc::get_mut(&mut slice).expect("nobody shares it yet"));
+    slice
+}
+
 impl ByteStr {
+    /// Joins `parts`, of `length` bytes together.
+    pub fn from_parts<'p>(length: usize, parts: impl Iterator<Item = &'p [u8]>) -> Self {
+        if length <= INLINE_BYTES {
+            return Self::new(&parts.flatten().copied().collect::<Vec<u8>>());
+        }
+        ByteStr(Bytes::Shared(shared(length, |bytes| {
+            let mut rest = bytes;
+            for part in parts {
+                let (to, behind) = rest.split_at_mut(part.len());
+                to.copy_from_slice(part);
+                rest = behind;
+            }
+        })))
+    }
+
     /// The string of no bytes.
     pub const EMPTY: ByteStr = ByteStr(Bytes::Inline(0, [0; INLINE_BYTES]));
 
@@ -104,9 +126,27 @@ impl WideStr {
 
     /// Reads little-endian UTF-16, as the wire and the disk carry it; an odd last byte is dropped.
     pub fn from_le_bytes(bytes: &[u8]) -> Self {
-        Self::from(
-            bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect::<Vec<u16>>(),
-        )
+        if bytes.len() / 2 <= INLINE_UNITS {
+            let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+            return Self::new(&units.collect::<Vec<u16>>());
+        }
+        WideStr(Units::Shared(shared(bytes.len() / 2, |units| {
+            for (unit, pair) in units.iter_mut().zip(bytes.chunks_exact(2)) {
+                *unit = u16::from_le_bytes([pair[0], pair[1]]);
+            }
+        })))
+    }
+
+    /// The same of joined `parts`, of `length` bytes together, which may end in the midst of a unit.
+    pub fn from_le_parts<'p>(length: usize, parts: impl Iterator<Item = &'p [u8]>) -> Self {
+        if length / 2 <= INLINE_UNITS {
+            return Self::from_le_bytes(&parts.flatten().copied().collect::<Vec<u8>>());
+        }
+        WideStr(Units::Shared(shared(length / 2, |units| {
+            for (at, byte) in parts.flatten().enumerate().take(length / 2 * 2) {
+                units[at / 2] |= u16::from(*byte) << (at % 2 * 8);
+            }
+        })))
     }
 
     /// Appends the units in little-endian order.
@@ -211,5 +251,25 @@ impl fmt::Debug for ByteStr {
 impl fmt::Debug for WideStr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "N{:?}", self.to_text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts of any lengths, cut anywhere, give what one part gives.
+    #[test]
+    fn parts_join_to_the_whole() {
+        for length in [0, 1, 2, 21, 22, 23, 24, 25, 1_000, 70_001] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at * 7 % 251) as u8).collect();
+            for step in [1, 2, 3, 1_000_000] {
+                assert_eq!(ByteStr::from_parts(length, bytes.chunks(step)).as_bytes(), bytes);
+                let units: Vec<u16> =
+                    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+                assert_eq!(WideStr::from_le_parts(length, bytes.chunks(step)).as_units(), units);
+                assert_eq!(WideStr::from_le_bytes(&bytes).as_units(), units);
+            }
+        }
     }
 }
