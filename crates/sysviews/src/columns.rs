@@ -137,6 +137,7 @@ fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
             context.row(&cells);
         }
     }
+    type_columns(context);
     view_columns(context)?;
     if system {
         for view in context.runtime.front_end.views().into_iter().filter(|view| !view.schema.ends_with("dbo"))
@@ -157,6 +158,32 @@ fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// Columns of table types.
+fn type_columns(context: Context<'_, '_, '_>) {
+    for (object_id, columns) in super::type_columns::of_types(context) {
+        for (index, column) in columns.iter().enumerate() {
+            let mut cells = type_cells(&column.sql_type, types::Collation::default());
+            cells.extend([
+                ("object_id", Cell::from(object_id)),
+                ("user_type_id", column.user_type_id.into()),
+                ("name", column.name.as_str().into()),
+                ("column_id", (index as i32 + 1).into()),
+                ("is_nullable", column.nullable.into()),
+                ("is_identity", column.is_identity.into()),
+                ("is_computed", column.is_computed.into()),
+                ("is_ansi_padded", column.sql_type.is_character().into()),
+                ("is_rowguidcol", column.is_rowguidcol.into()),
+                ("xml_collection_id", 0.into()),
+                ("default_object_id", 0.into()),
+                ("rule_object_id", 0.into()),
+                ("generated_always_type", 0.into()),
+                ("generated_always_type_desc", "NOT_APPLICABLE".into()),
+            ]);
+            context.row(&cells);
+        }
+    }
 }
 
 /// Columns of the database's views, which are bound again; a view that no longer binds has none.

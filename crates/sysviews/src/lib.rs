@@ -44,6 +44,7 @@ mod storage;
 mod transaction_ids;
 mod transactions;
 mod triggers;
+mod type_columns;
 mod type_list;
 mod versions;
 mod waits;

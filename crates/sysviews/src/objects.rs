@@ -498,9 +498,10 @@ fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn parameter_row(context: Context<'_, '_, '_>, object_id: i32, number: i32, parameter: ModuleParameter) {
     let sql_type = parameter.sql_type;
-    let (system_type_id, max_length, precision) = match parameter.is_table {
-        true => (engine::TABLE_SYSTEM_TYPE_ID, -1, 0),
-        false => (sql_type.system_type_id(), i32::from(sql_type.max_length()), sql_type.precision()),
+    let (system_type_id, max_length, precision) = match (parameter.is_table, parameter.is_cursor) {
+        (true, _) => (engine::TABLE_SYSTEM_TYPE_ID, -1, 0),
+        (_, true) => (0, 0, 0),
+        _ => (sql_type.system_type_id(), i32::from(sql_type.max_length()), sql_type.precision()),
     };
     context.row(&[
         ("object_id", object_id.into()),
@@ -510,8 +511,12 @@ fn parameter_row(context: Context<'_, '_, '_>, object_id: i32, number: i32, para
         ("user_type_id", parameter.user_type_id.into()),
         ("max_length", max_length.into()),
         ("precision", i32::from(precision).into()),
-        ("scale", if parameter.is_table { 0 } else { i32::from(sql_type.scale()) }.into()),
+        (
+            "scale",
+            if parameter.is_table || parameter.is_cursor { 0 } else { i32::from(sql_type.scale()) }.into(),
+        ),
         ("is_output", parameter.output.into()),
+        ("is_cursor_ref", parameter.is_cursor.into()),
         ("xml_collection_id", 0.into()),
         ("is_readonly", parameter.is_table.into()),
         ("is_nullable", true.into()),
@@ -555,6 +560,8 @@ pub struct ModuleParameter {
     pub output: bool,
     /// Its type is a table type; `sql_type` says nothing then.
     pub is_table: bool,
+    /// It is a cursor; `sql_type` says nothing then.
+    pub is_cursor: bool,
 }
 
 fn module_statement(module: &engine::ModuleDef) -> Option<tsql::ast::StatementKind> {
@@ -567,14 +574,32 @@ fn typed(
     written: &tsql::ast::DataType,
     output: bool,
 ) -> Option<ModuleParameter> {
+    if written.name.name.is("cursor") {
+        let (sql_type, user_type_id) = (SqlType::Int, 0);
+        return Some(ModuleParameter {
+            name,
+            sql_type,
+            user_type_id,
+            output,
+            is_table: false,
+            is_cursor: true,
+        });
+    }
     if let Some(def) = plan_ir::data_type::table_type_now(written, database) {
         let (sql_type, user_type_id) = (def.sql_type, def.user_type_id);
-        return Some(ModuleParameter { name, sql_type, user_type_id, output, is_table: true });
+        return Some(ModuleParameter {
+            name,
+            sql_type,
+            user_type_id,
+            output,
+            is_table: true,
+            is_cursor: false,
+        });
     }
     let declared = plan_ir::data_type::declared_now(written, database).ok()?;
     let sql_type = declared.sql_type;
     let user_type_id = if declared.alias_id == 0 { sql_type.user_type_id() } else { declared.alias_id };
-    Some(ModuleParameter { name, sql_type, user_type_id, output, is_table: false })
+    Some(ModuleParameter { name, sql_type, user_type_id, output, is_table: false, is_cursor: false })
 }
 
 /// Parameters of a module from its text.

@@ -239,6 +239,9 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ObjectDef::Sequence(_) => {}
         }
     }
+    for (object_id, columns) in super::type_columns::of_types(context) {
+        type_columns(context, object_id, &columns);
+    }
     for (object_id, columns) in super::dependencies::bound_views(context.runtime, context.database) {
         view_columns(context, object_id, &columns);
     }
@@ -246,6 +249,27 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         view_columns(context, view.object_id(), &view.columns);
     }
     Ok(())
+}
+
+fn type_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[super::type_columns::TypeColumn]) {
+    for (at, column) in columns.iter().enumerate() {
+        let type_name = type_name(context.database, column.user_type_id, &column.sql_type);
+        describe(
+            context,
+            &Described {
+                object_id,
+                name: &column.name,
+                sql_type: column.sql_type,
+                type_name: shown_type(&type_name, &column.sql_type, column.is_identity),
+                nullable: column.nullable,
+                position: at as i32 + 1,
+                default: column.default.as_deref(),
+                is_computed: column.is_computed,
+                is_identity: column.is_identity,
+                parameter: None,
+            },
+        );
+    }
 }
 
 fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[plan_ir::view_shape::ViewColumn]) {
@@ -294,7 +318,8 @@ fn parameters(context: Context<'_, '_, '_>, module: &engine::ModuleDef) {
         parameter: Some(kind),
     };
     describe(context, &described);
-    for (at, parameter) in parameters.iter().enumerate() {
+    // ODBC knows no cursors.
+    for (at, parameter) in parameters.iter().enumerate().filter(|(_, parameter)| !parameter.is_cursor) {
         described = Described {
             name: &parameter.name,
             sql_type: parameter.sql_type,

@@ -199,6 +199,7 @@ const IN_SQL: &[(&str, &str)] = &[
     ("sp_stored_procedures", include_str!("sql/sp_stored_procedures.sql")),
     ("sp_table_privileges", include_str!("sql/sp_table_privileges.sql")),
     ("sp_column_privileges", include_str!("sql/sp_column_privileges.sql")),
+    ("sp_table_type_columns_100", include_str!("sql/sp_table_type_columns_100.sql")),
     ("sp_tablecollations", include_str!("sql/sp_tablecollations.sql")),
     ("sp_databases", include_str!("sql/sp_databases.sql")),
     ("sp_help", include_str!("sql/sp_help.sql")),

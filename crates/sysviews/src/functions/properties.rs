@@ -340,6 +340,7 @@ fn module_property(
             "isoutparam" => truth(parameters[at].output),
             "allowsnull" => truth(true),
             "columnid" | "ordinal" => Value::Int(at as i32 + 1),
+            _ if parameters[at].is_cursor => Value::Null,
             other => shape_property(&parameters[at].sql_type, other),
         };
     }
