@@ -34,15 +34,15 @@ pub struct BulkLoad {
     is_sorted: bool,
 }
 
-/// The rules that the hints of INSERT BULK ask for. Error 155 for another word.
+/// The rules that the hints of INSERT BULK ask for. Error 155 for another word. An identity column that is named keeps the values of the rows, with and
+/// without KEEP_IDENTITY: a client that wants new values leaves the column out, as SqlBulkCopy does without KeepIdentity and bcp without -E.
 pub fn bulk_rules(options: &[NamedOption]) -> Result<BulkRules, SqlError> {
     const PLACE: &str = "INSERT BULK option";
-    let mut rules = BulkRules::default();
+    let mut rules = BulkRules { keep_identity: true, ..BulkRules::default() };
     for option in options {
         binder::clauses::check_option(PLACE, &option.name.value, None)?;
         match option.name.value.to_uppercase().as_str() {
             "KEEP_NULLS" => rules.keep_nulls = true,
-            "KEEP_IDENTITY" => rules.keep_identity = true,
             "CHECK_CONSTRAINTS" => rules.check_constraints = true,
             "FIRE_TRIGGERS" => rules.fire_triggers = true,
             "TABLOCK" => rules.table_lock = true,
