@@ -208,7 +208,28 @@ impl Binder<'_> {
             self.hints_of(name, Some(alias), hints)?;
             return self.trigger_table(table, &alias.value);
         }
-        let resolved = self.resolve_table(name)?;
+        let (resolved, synonym) = self.resolve_base(name)?;
+        let tables = self.scope().tables.len();
+        let rel = self.object_source(resolved, name, alias, hints, wanted)?;
+        if let (Some((database, module)), None) = (synonym, alias)
+            && let Some(table) = self.scope().tables.get_mut(tables)
+        {
+            // The synonym is what qualifies columns.
+            table.schema = Some(module.schema.to_string());
+            table.database = Some(database.name().to_string());
+        }
+        Ok(rel)
+    }
+
+    /// An object or system view in FROM.
+    fn object_source(
+        &mut self,
+        resolved: Resolved,
+        name: &ObjectName,
+        alias: Option<&Ident>,
+        hints: &[ast::TableHint],
+        wanted: bool,
+    ) -> Result<Rel, SqlError> {
         let exposed = alias.map_or(name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
         let hints = self.hints_of(name, alias, hints)?;
         match resolved {

@@ -162,6 +162,8 @@ pub struct Observed {
     used: std::collections::BTreeSet<ColumnId>,
     /// Names as they are written, with what they mean.
     pub written: Vec<(tsql::ast::ObjectName, engine::ObjectDef)>,
+    /// The synonyms among them: database and number of the base object, the synonym with its database.
+    pub synonyms: Vec<(i16, i32, Arc<Database>, Arc<engine::ModuleDef>)>,
     /// The same of the system's own views and functions.
     pub system: Vec<tsql::ast::ObjectName>,
     /// Names of tables and views that mean nothing.
@@ -182,6 +184,18 @@ impl Observed {
             self.objects.push((database.clone(), object.clone()));
             self.objects.len() - 1
         })
+    }
+
+    /// Puts synonyms in the place of their base objects: the text names them.
+    fn name_synonyms(&mut self) {
+        for (base_database, base, database, synonym) in &self.synonyms {
+            let is_base = |(of, known): &&mut (Arc<Database>, engine::ObjectDef)| {
+                of.id() == *base_database && known.object_id() == *base
+            };
+            if let Some(found) = self.objects.iter_mut().find(is_base) {
+                *found = (database.clone(), engine::ObjectDef::Module(synonym.clone()));
+            }
+        }
     }
 
     /// The columns referred to: position in `objects`, name; each once.

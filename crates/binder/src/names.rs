@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, ObjectDef};
+use engine::{Database, ModuleDef, ModuleKind, ObjectDef};
 use plan_ir::bound::tree::Expr;
 use plan_ir::kinds::{Coercibility, ColumnId};
 use plan_ir::names::{same_name, written};
@@ -13,7 +13,7 @@ use types::SqlError;
 use super::{Binder, ScopeColumn, ScopeTable};
 
 /// Objects and databases that are missing or not to be had now.
-const OUTRANKING: [i32; 9] = [208, 315, 911, 922, 926, 942, 945, 1087, 1222];
+const OUTRANKING: [i32; 11] = [208, 315, 470, 911, 922, 926, 942, 945, 1087, 1222, 5313];
 
 /// Does it count more than columns that cannot be found?
 fn outranks(error: &SqlError) -> bool {
@@ -182,8 +182,47 @@ impl Binder<'_> {
         }
     }
 
-    /// Resolves a table name. Error 208 when nothing of the name exists, be it that its database does not.
+    /// Resolves a table name; a synonym is its base object. Errors 208 when nothing of the name exists, be it that its database does not,
+    /// 5313 when the base object does not exist, 470 when it is a synonym.
     pub fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
+        Ok(self.resolve_base(name)?.0)
+    }
+
+    /// The same, with the synonym of that name and its database.
+    pub fn resolve_base(
+        &mut self,
+        name: &ObjectName,
+    ) -> Result<(Resolved, Option<(Arc<Database>, Arc<ModuleDef>)>), SqlError> {
+        let resolved = self.resolve_own(name)?;
+        let Resolved::Object(database, ObjectDef::Module(module)) = &resolved else {
+            return Ok((resolved, None));
+        };
+        if module.kind != ModuleKind::Synonym {
+            return Ok((resolved, None));
+        }
+        let base = plan_ir::synonym::base_of(module, database);
+        // The schema of a name without one is the default schema, not that of the view or function that names the synonym.
+        let schema = std::mem::take(&mut self.schema);
+        let found = self.look_up_table(&base);
+        self.schema = schema;
+        let found = found.map_err(|error| match error.number {
+            208 => plan_ir::synonym::invalid(&written(name)),
+            _ => error,
+        })?;
+        if let Resolved::Object(base_database, object) = &found {
+            if matches!(object, ObjectDef::Module(base) if base.kind == ModuleKind::Synonym) {
+                return Err(plan_ir::synonym::chained(&written(name), &written(&base)));
+            }
+            if let (Some(observed), 0) = (&self.observed, self.view_depth) {
+                let named = (base_database.id(), object.object_id(), database.clone(), module.clone());
+                observed.borrow_mut().synonyms.push(named);
+            }
+        }
+        Ok((found, Some((database.clone(), module.clone()))))
+    }
+
+    /// Resolves a table name; a synonym stays one.
+    pub fn resolve_own(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
         let resolved = self.look_up_table(name);
         if let (Some(observed), 0, Err(error)) = (&self.observed, self.view_depth, &resolved)
             && error.number == 208

@@ -29,8 +29,9 @@ pub fn bound_module(mut binder: Binder<'_>, module: &ModuleDef) -> Option<BoundM
         ViewColumn { name, sql_type: info.sql_type, nullable: info.nullable, identity: column.identity }
     });
     let columns = columns.collect();
-    let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
+    let mut observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
     let used = observed.columns().into_iter().collect();
+    observed.name_synonyms();
     let (object_id, is_schema_bound) = (module.object_id, module.is_schema_bound);
     Some(BoundModule { object_id, is_schema_bound, columns, objects: observed.objects, used })
 }

@@ -153,7 +153,7 @@ impl Binder<'_> {
     /// The sequence of that name. Errors 208, 11726.
     fn sequence_source(&mut self, name: &ast::ObjectName) -> Result<Arc<SequenceSource>, SqlError> {
         let missing = |error: SqlError| if error.number == 208 { error.with_state(211) } else { error };
-        let found = self.resolve_table(name).map_err(missing)?;
+        let found = self.resolve_own(name).map_err(missing)?;
         let Resolved::Object(database, ObjectDef::Sequence(def)) = found else {
             return Err(SqlError::new(11726, &[&written(name)]));
         };

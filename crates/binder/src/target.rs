@@ -73,9 +73,15 @@ impl Binder<'_> {
         }
     }
 
-    /// The base table of a name, for what is done to tables only: error 4708 for a view.
+    /// The base table of a name, for what is done to tables only: error 4708 for a view or a synonym.
     pub fn base_table(&mut self, name: &ObjectName) -> Result<Arc<TableSource>, SqlError> {
-        match self.named(name)? {
+        let target = self.named(name)?;
+        if let Resolved::Object(_, ObjectDef::Module(module)) = self.resolve_own(name)?
+            && module.kind == ModuleKind::Synonym
+        {
+            return Err(SqlError::new(4708, &[&written(name)]));
+        }
+        match target {
             Named::Table(source) => Ok(source),
             Named::View(name, ..) | Named::CommonTable(name) => Err(SqlError::new(4708, &[&written(&name)])),
         }

@@ -366,6 +366,8 @@ pub enum ModuleKind {
     Trigger,
     /// The table of a table type; its text is the CREATE TYPE.
     TableType,
+    /// CREATE SYNONYM; its text is the name of its base object.
+    Synonym,
 }
 
 impl ModuleKind {
@@ -379,7 +381,13 @@ impl ModuleKind {
             ModuleKind::TableFunction => "TF",
             ModuleKind::Trigger => "TR",
             ModuleKind::TableType => "TT",
+            ModuleKind::Synonym => "SN",
         }
+    }
+
+    /// Is its text a statement that a user wrote to define a module?
+    pub fn has_module_text(self) -> bool {
+        !matches!(self, ModuleKind::TableType | ModuleKind::Synonym)
     }
 
     /// From the type of `sys.objects`.
@@ -392,12 +400,13 @@ impl ModuleKind {
             "TF" => ModuleKind::TableFunction,
             "TR" => ModuleKind::Trigger,
             "TT" => ModuleKind::TableType,
+            "SN" => ModuleKind::Synonym,
             _ => return None,
         })
     }
 }
 
-/// A view, procedure, function or trigger, or the table of a table type.
+/// A view, procedure, function, trigger or synonym, or the table of a table type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModuleDef {
     /// `object_id`.

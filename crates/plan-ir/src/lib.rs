@@ -28,6 +28,7 @@ pub mod row_source;
 pub mod rows_format;
 pub mod runtime;
 pub mod stored;
+pub mod synonym;
 pub mod table;
 pub mod undeclared;
 pub mod values;

@@ -60,10 +60,10 @@ const XML_FAULTS: std::ops::RangeInclusive<i32> = 9400..=9467;
 const BATCH_ONLY_ENDING: [i32; 1] = [701];
 
 /// Errors of name resolution and compilation: the scope in which they happen ends.
-const SCOPE_ENDING: [i32; 54] = [
+const SCOPE_ENDING: [i32; 56] = [
     102, 105, 111, 113, 120, 121, 128, 137, 139, 141, 145, 147, 156, 178, 191, 206, 207, 208, 209, 213, 319,
-    330, 1011, 1013, 1033, 4104, 4121, 4145, 4186, 4403, 4405, 4406, 4415, 4416, 4417, 4418, 4420, 4421,
-    4426, 4427, 4436, 4440, 4444, 8117, 8120, 8121, 8127, 8155, 8156, 8158, 8159, 2747, 11717, 16948,
+    330, 470, 5313, 1011, 1013, 1033, 4104, 4121, 4145, 4186, 4403, 4405, 4406, 4415, 4416, 4417, 4418, 4420,
+    4421, 4426, 4427, 4436, 4440, 4444, 8117, 8120, 8121, 8127, 8155, 8156, 8158, 8159, 2747, 11717, 16948,
 ];
 
 /// Compilation errors that end batch and transaction under XACT_ABORT ON, although XACT_ABORT does not affect other compilation errors.

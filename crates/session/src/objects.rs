@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Lookup, ModuleKind, ObjectDef, TransactionSet};
+use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TransactionSet};
 use query::SessionNames;
 use tsql::ast::{self, ObjectName, StatementKind};
 use types::{SqlError, SqlResult};
@@ -57,9 +57,59 @@ pub(crate) fn find_procedure(
                     database,
                 }));
             }
+            if module.kind == ModuleKind::Synonym {
+                let base = query::synonym::base_of(&module, &database);
+                check_not_chained(transactions, &database, name, &base)?;
+                return find_procedure(transactions, names, &database, &base);
+            }
         }
     }
     Ok(None)
+}
+
+/// What the synonym of this name stands for; `None` when the name is no synonym. Error 470 for a synonym of a synonym.
+pub(crate) fn find_synonym(
+    transactions: &TransactionSet,
+    current: &Arc<Database>,
+    name: &ObjectName,
+) -> SqlResult<Option<ObjectName>> {
+    let Some((database, module)) = synonym(transactions, current, name)? else { return Ok(None) };
+    let base = query::synonym::base_of(&module, &database);
+    check_not_chained(transactions, &database, name, &base)?;
+    Ok(Some(base))
+}
+
+fn check_not_chained(
+    transactions: &TransactionSet,
+    database: &Arc<Database>,
+    name: &ObjectName,
+    base: &ObjectName,
+) -> SqlResult<()> {
+    match synonym(transactions, database, base) {
+        Ok(Some(_)) => Err(query::synonym::chained(&tsql_name(name), &tsql_name(base))),
+        Ok(None) => Ok(()),
+        Err(error) if error.number == NO_SUCH_DATABASE => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A database does not exist.
+const NO_SUCH_DATABASE: i32 = 911;
+
+fn synonym(
+    transactions: &TransactionSet,
+    current: &Arc<Database>,
+    name: &ObjectName,
+) -> SqlResult<Option<(Arc<Database>, Arc<ModuleDef>)>> {
+    let database = match &name.database {
+        Some(database) if !database.value.is_empty() => transactions.instance().database(&database.value)?,
+        _ => current.clone(),
+    };
+    let schema = name.schema.as_ref().map(|s| s.value.as_str()).filter(|s| !s.is_empty()).unwrap_or("dbo");
+    Ok(match Lookup::new(transactions).object(&database, schema, &name.name.value)? {
+        Some(ObjectDef::Module(module)) if module.kind == ModuleKind::Synonym => Some((database, module)),
+        _ => None,
+    })
 }
 
 /// A temporary procedure: the session's own, or a global one. It runs in the caller's database.

@@ -28,5 +28,6 @@ mod sample_databases;
 mod server_tree;
 mod space_used;
 mod suspect_pages;
+mod synonyms;
 mod tools_connect;
 mod unique_keys;

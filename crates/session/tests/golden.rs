@@ -89,6 +89,7 @@ script!("scripts/" constraint_state);
 script!("scripts/" cascades);
 script!("scripts/" instead_of_triggers);
 script!("scripts/" triggers);
+script!("scripts/" synonyms);
 script!("scripts/" typed_null);
 script!("scripts/" user_function_cursors);
 script!("scripts/" user_functions);

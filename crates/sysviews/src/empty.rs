@@ -13,13 +13,6 @@ pub(super) fn none(_: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new(
-        "synonyms",
-        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
-         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
-         is_schema_published bit, base_object_name nvarchar(1035)",
-        none,
-    ),
-    SystemView::new(
         "assemblies",
         "name sysname, principal_id int, assembly_id int not null, clr_name nvarchar(4000), permission_set tinyint, \
          permission_set_desc nvarchar(60), is_visible bit, create_date datetime not null, modify_date datetime not null, is_user_defined bit",

@@ -65,6 +65,13 @@ pub(super) static VIEWS: &[SystemView] = &[
          skips_repl_constraints bit",
         |context| modules_of(context, &[ModuleKind::Procedure]),
     ),
+    SystemView::new(
+        "synonyms",
+        "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
+         type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \
+         is_schema_published bit, base_object_name nvarchar(1035)",
+        |context| modules_of(context, &[ModuleKind::Synonym]),
+    ),
     SystemView::new("sql_modules", MODULE_LIST, sql_modules),
     SystemView::new("all_sql_modules", MODULE_LIST, |context| {
         sql_modules(context)?;
@@ -127,6 +134,7 @@ fn type_description(code: &str) -> &'static str {
         "F" => "FOREIGN_KEY_CONSTRAINT",
         "SO" => "SEQUENCE_OBJECT",
         "TT" => "TYPE_TABLE",
+        "SN" => "SYNONYM",
         _ => "OTHER",
     }
 }
@@ -279,6 +287,9 @@ fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), 
             if module.kind == ModuleKind::View {
                 cells.push(("with_check_option", has_check_option(module).into()));
             }
+            if module.kind == ModuleKind::Synonym {
+                cells.push(("base_object_name", module.definition.to_string().into()));
+            }
             context.row(&cells);
         }
     }
@@ -296,7 +307,7 @@ pub(super) fn has_check_option(module: &engine::ModuleDef) -> bool {
 fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
         if let ObjectDef::Module(module) = &object
-            && module.kind != ModuleKind::TableType
+            && module.kind.has_module_text()
         {
             let is_inlineable = is_inlineable(context, module);
             context.row(&[
@@ -347,7 +358,7 @@ fn is_inlineable(context: Context<'_, '_, '_>, module: &Arc<ModuleDef>) -> bool 
 fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
         match &object {
-            ObjectDef::Module(module) if module.kind == ModuleKind::TableType => {}
+            ObjectDef::Module(module) if !module.kind.has_module_text() => {}
             ObjectDef::Module(module) => {
                 // Only procedures can belong to a numbered group.
                 let number = i32::from(module.kind == ModuleKind::Procedure);

@@ -182,6 +182,7 @@ fn is_kind(object: &ObjectDef, kind: &str) -> bool {
             ModuleKind::ScalarFunction | ModuleKind::InlineFunction | ModuleKind::TableFunction => {
                 kind == "FUNCTION"
             }
+            ModuleKind::Synonym => kind == "SYNONYM",
             ModuleKind::Trigger | ModuleKind::TableType => false,
         },
         ObjectDef::Sequence(_) => kind == "SEQUENCE",

@@ -1,4 +1,4 @@
-//! DROP of tables, views, procedures, functions, triggers, schemas and indexes; types and sequences have their own files.
+//! DROP of tables, views, procedures, functions, triggers, synonyms, schemas and indexes; types and sequences have their own files.
 
 use engine::{Lookup, ModuleKind, ObjectDef};
 use plan_ir::exec_context::ExecContext;
@@ -14,6 +14,7 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
         match drop.kind {
             DropKind::Table => table(name, drop.if_exists, context)?,
             DropKind::View => module(name, "view", drop.if_exists, &[ModuleKind::View], context)?,
+            DropKind::Synonym => module(name, "synonym", drop.if_exists, &[ModuleKind::Synonym], context)?,
             DropKind::Procedure => {
                 module(name, "procedure", drop.if_exists, &[ModuleKind::Procedure], context)?
             }
@@ -40,7 +41,6 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
 fn kind_word(kind: DropKind) -> &'static str {
     match kind {
         DropKind::Sequence => "sequence object",
-        DropKind::Synonym => "synonym",
         DropKind::User => "user",
         DropKind::Login => "login",
         DropKind::Role => "role",

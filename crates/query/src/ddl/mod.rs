@@ -17,6 +17,7 @@ mod schema_binding;
 mod sequence;
 mod statistics;
 mod subject;
+mod synonym;
 mod table_type;
 mod transfer;
 mod trigger;
@@ -109,6 +110,7 @@ fn execute_inside(
         StatementKind::EnableTrigger(change) => trigger::enable(change, context),
         StatementKind::CreateSequence(create) => return sequence::create(create, context),
         StatementKind::AlterSequence(alter) => return sequence::alter(alter, context),
+        StatementKind::CreateSynonym(create) => synonym::create(create, context),
         StatementKind::CreateType(create) => alias::create(create, statement.span.slice(text), context),
         StatementKind::CreateSchema(schema) => create_schema(schema, text, context),
         StatementKind::AlterSchema(alter) => transfer::transfer(alter, context),

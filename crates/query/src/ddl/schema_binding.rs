@@ -95,7 +95,7 @@ pub fn takes_all_columns(text: &str, quoted_identifier: bool) -> bool {
 }
 
 /// Checks the names in the text of a schema-bound view or inline function: each has two parts and denotes no system view or function;
-/// a module must be schema-bound itself; `*` is not allowed. Errors 1054, 2720, 4512, 4513.
+/// a module must be schema-bound itself; `*` and synonyms are not allowed. Errors 1054, 2720, 2788, 4512, 4513.
 pub(super) fn check_names(
     (kind, module): (&str, &str),
     named: &Observed,
@@ -110,6 +110,9 @@ pub(super) fn check_names(
     for (name, object) in &named.written {
         if name.schema.is_none() || name.database.is_some() || name.server.is_some() {
             return Err(SqlError::new(4512, &[&kind, &module, &written(name)]));
+        }
+        if matches!(object, ObjectDef::Module(found) if found.kind == ModuleKind::Synonym) {
+            return Err(SqlError::new(2788, &[]));
         }
         if matches!(object, ObjectDef::Module(found) if !found.is_schema_bound) {
             return Err(SqlError::new(4513, &[&kind, &module, &written(name)]));

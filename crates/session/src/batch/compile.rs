@@ -782,6 +782,7 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::AlterSchema(_)
         | StatementKind::CreateSequence(_)
         | StatementKind::AlterSequence(_)
+        | StatementKind::CreateSynonym(_)
         | StatementKind::CreateType(_) => InstructionKind::Definition(Box::new(statement.clone())),
         StatementKind::CreateFunction(function) => match function.returns {
             ast::FunctionReturns::ClrTable(_) => refused("A CLR function"),

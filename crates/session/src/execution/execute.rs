@@ -198,6 +198,11 @@ impl Session {
         let found = crate::objects::find_procedure(&self.transactions, &self.names, &self.database, name)
             .map_err(refused_entry)?;
         let Some(found) = found else {
+            let base = crate::objects::find_synonym(&self.transactions, &self.database, name)
+                .map_err(refused_entry)?;
+            if let Some(base) = base {
+                return self.call(&base, arguments, sink).map_err(|stop| without_base(stop, name, &base));
+            }
             if let Some(result) = self.call_function_named(name, &arguments)? {
                 return Ok(result);
             }
@@ -272,5 +277,15 @@ impl Session {
             outputs.push((index, parameter.name.clone(), parameter.sql_type, variables[slot].clone()));
         }
         Ok(CallResult { status, outputs, returned: None })
+    }
+}
+
+/// A call of a synonym's base object that ended: error 5313 when there is no such object.
+fn without_base(ended: Interruption, synonym: &ast::ObjectName, base: &ast::ObjectName) -> Interruption {
+    match ended {
+        Interruption::Failed(failure) if failure.error == SqlError::new(2812, &[&tsql_name(base)]) => {
+            query::synonym::invalid(&tsql_name(synonym)).into()
+        }
+        other => other,
     }
 }

@@ -97,7 +97,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 ];
 
 /// Resolves a name in text: database, schema, object name. `None` when the database does not exist.
-fn resolve(call: &Call<'_, '_>, text: &str) -> Option<(Arc<Database>, String, String)> {
+pub(super) fn resolve(call: &Call<'_, '_>, text: &str) -> Option<(Arc<Database>, String, String)> {
     let mut parts = name_parts(text);
     let name = parts.pop()?;
     let schema = parts.pop().filter(|part| !part.is_empty()).unwrap_or_else(|| "dbo".to_string());
@@ -284,7 +284,9 @@ fn object_schema_name(call: &Call<'_, '_>) -> Result<Value> {
 fn object_definition(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0) as i32;
     let text = match found_by_id(call, call.runtime.database, id)? {
-        Some(Found::Object(ObjectDef::Module(module))) => Some(module.definition.clone()),
+        Some(Found::Object(ObjectDef::Module(module))) if module.kind.has_module_text() => {
+            Some(module.definition.clone())
+        }
         Some(Found::Constraint(table, ..)) => {
             let check =
                 table.checks.iter().find(|check| check.object_id == id).map(|check| check.text.clone());

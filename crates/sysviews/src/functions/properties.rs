@@ -6,7 +6,7 @@ use plan_ir::names::{name_parts, same_name};
 use plan_ir::values::variant;
 use types::{SqlError, SqlType, Value};
 
-use super::metadata::{Found, found_by_id, table_by_id};
+use super::metadata::{Found, find_object, found_by_id, resolve, table_by_id};
 
 use Parameter::{Int, Wide};
 use ResultRule::Fixed;
@@ -245,8 +245,13 @@ fn object_property_ex(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0) as i32;
     let database = call.runtime.database;
     match call.text(1).unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-        "basetype" => Ok(found_by_id(call, database, id)?
-            .map_or(Value::Null, |found| variant(Value::varchar(&format!("{:<2}", found.code()))))),
+        "basetype" => {
+            let found = match found_by_id(call, database, id)? {
+                Some(found) => base_type(call, &found)?,
+                None => None,
+            };
+            Ok(found.map_or(Value::Null, |code| variant(Value::varchar(&format!("{code:<2}")))))
+        }
         "cardinality" => match table_by_id(call, i64::from(id))? {
             Some(table) => {
                 let rows = crate::count_rows(call.runtime, database, &table, table.base())?;
@@ -255,6 +260,22 @@ fn object_property_ex(call: &Call<'_, '_>) -> Result<Value> {
             None => Ok(Value::Null),
         },
         _ => object_property(call).map(variant),
+    }
+}
+
+/// The type of an object; of a synonym, that of its base object, if it exists.
+fn base_type(call: &Call<'_, '_>, found: &Found) -> Result<Option<&'static str>> {
+    match found {
+        Found::Object(ObjectDef::Module(module)) if module.kind == ModuleKind::Synonym => {
+            let base = plan_ir::synonym::base_of(module, call.runtime.database);
+            let written = plan_ir::synonym::bracketed(&base);
+            if let Some(object) = find_object(call, &written)? {
+                return Ok(Some(object.type_code()));
+            }
+            let Some((database, schema, name)) = resolve(call, &written) else { return Ok(None) };
+            Ok(crate::find_in(&database, Some(&schema), &name).map(|_| "V "))
+        }
+        found => Ok(Some(found.code())),
     }
 }
 

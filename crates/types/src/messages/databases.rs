@@ -553,6 +553,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(5302, 16, "The mutator '%s' on '%s' cannot be called on a null value."),
     entry(5308, 16, "Windowed functions do not take integer indices as ORDER BY expressions."),
     entry(5309, 16, "Windowed functions do not take constants as ORDER BY expressions."),
+    entry(5313, 16, "Synonym '%s' refers to an invalid object."),
     entry(
         5316,
         16,

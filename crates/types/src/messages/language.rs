@@ -346,6 +346,7 @@ pub(super) const MESSAGES: &[Message] = &[
         "GROUP BY, HAVING and aggregates are not allowed in the recursive part of the recursive common table expression '%s'.",
     ),
     entry(468, 16, "Cannot resolve the collation conflict between \"%s\" and \"%s\" in the %s operation."),
+    entry(470, 16, "The synonym \"%s\" refers to the synonym \"%s\". A synonym cannot stand for a synonym."),
     entry(473, 16, "The value \"%s\" that the %s operator is given is incorrect."),
     entry(483, 15, "The OUTPUT clause cannot be used in an INSERT...EXEC statement."),
     entry(487, 16, "An invalid option was given for the statement \"%s\"."),

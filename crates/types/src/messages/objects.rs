@@ -532,6 +532,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2772, 16, "Cannot access temporary tables from within a function."),
     entry(2786, 16, "The type of substitution parameter %d does not fit its place in the format."),
     entry(2787, 16, "The format specification '%s' is not valid."),
+    entry(
+        2788,
+        16,
+        "Synonyms are not allowed in a schema-bound object or in the expression of a constraint.",
+    ),
     entry(2801, 16, "The definition of an object of the statement has changed since it was compiled."),
     entry(2809, 18, "The request for %s '%s' failed because '%s' is a %s object."),
     entry(2812, 16, "Could not find stored procedure '%s'."),
