@@ -177,7 +177,7 @@ fn nulls_identities_and_rowversions_are_kept_or_made() {
         "CREATE TABLE t (i int IDENTITY(10, 5) NOT NULL, d int DEFAULT 7, n varchar(9) NULL DEFAULT 'none', r rowversion)",
     );
     let columns = [("i", SqlType::Int), ("d", SqlType::Int)];
-    let rows = vec![
+    let rows = [
         vec![Value::Int(3), Value::Null],
         vec![Value::Int(4), Value::Int(1)],
         vec![Value::Null, Value::Null],

@@ -128,7 +128,10 @@ pub(crate) fn not_callable(session: &Session, name: &ast::ObjectName) -> SqlResu
             ModuleKind::View => "view",
             ModuleKind::InlineFunction | ModuleKind::TableFunction => TABLE_FUNCTION,
             ModuleKind::Trigger => "trigger",
-            ModuleKind::Procedure | ModuleKind::ScalarFunction | ModuleKind::TableType => return Ok(None),
+            ModuleKind::Procedure
+            | ModuleKind::ScalarFunction
+            | ModuleKind::TableType
+            | ModuleKind::Synonym => return Ok(None),
         },
     };
     Ok(Some(refused(object.name(), kind)))
