@@ -244,6 +244,48 @@ fn a_format_file_says_where_fields_go() {
     assert_eq!(load(&mut session, "BULK INSERT t FROM 'a.txt' WITH (FORMATFILE = 'w.fmt')").0, [4823]);
 }
 
+/// "XML Format Files": the columns of the row are those of the table, each names its field; the last columns may be left out.
+#[test]
+fn an_xml_format_file_says_where_fields_go() {
+    let (world, mut session) = World::in_database("bulk-xml-format");
+    run(&mut session, "CREATE TABLE t (i int, n nvarchar(20), s varchar(20) DEFAULT 'none')");
+    let format = |kind: &str, row_end: &str| {
+        format!(
+            r#"<?xml version="1.0"?>
+<BCPFORMAT xmlns="http://schemas.microsoft.com/sqlserver/2004/bulkload/format" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+ <RECORD>
+  <FIELD ID="1" xsi:type="{kind}" TERMINATOR="," MAX_LENGTH="20"/>
+  <FIELD ID="2" xsi:type="{kind}" TERMINATOR=";" MAX_LENGTH="9" COLLATION="SQL_Latin1_General_CP1_CI_AS"/>
+  <FIELD ID="3" xsi:type="{kind}" TERMINATOR="{row_end}" MAX_LENGTH="9"/>
+ </RECORD>
+ <ROW>
+  <COLUMN SOURCE="3" NAME="any" xsi:type="SQLINT"/>
+  <COLUMN SOURCE="1" NAME="name" xsi:type="SQLNVARCHAR"/>
+ </ROW>
+</BCPFORMAT>"#
+        )
+    };
+    write(&world, "t.xml", format("CharTerm", "\\r\\n"));
+    write(&world, "a.txt", "eins,x;1\r\nzwei,;2\r\n");
+    let statement = "BULK INSERT t FROM 'a.txt' WITH (FORMATFILE = 't.xml')";
+    assert_eq!(load(&mut session, statement), (vec![], Some(2)));
+    write(&world, "w.xml", format("NCharTerm", "\\n\\0"));
+    let wide: Vec<u8> = "drei,y;3\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    write(&world, "w.txt", wide);
+    let statement = "BULK INSERT t FROM 'w.txt' WITH (FORMATFILE = 'w.xml')";
+    assert_eq!(load(&mut session, statement), (vec![], Some(1)));
+    assert_eq!(
+        rows(&mut session, "SELECT * FROM t ORDER BY i"),
+        [row(&["1", "eins", "none"]), row(&["2", "zwei", "none"]), row(&["3", "drei", "none"])]
+    );
+    write(&world, "wrong.xml", format("CharTerm", "\\n").replace("SOURCE=\"3\"", "SOURCE=\"4\""));
+    let statement = "BULK INSERT t FROM 'a.txt' WITH (FORMATFILE = 'wrong.xml')";
+    assert_eq!(load(&mut session, statement).0, [4858]);
+    write(&world, "broken.xml", "<BCPFORMAT><RECORD>");
+    let statement = "BULK INSERT t FROM 'a.txt' WITH (FORMATFILE = 'broken.xml')";
+    assert!((9400..9500).contains(&load(&mut session, statement).0[0]));
+}
+
 /// OPENROWSET (BULK), SINGLE_BLOB, SINGLE_CLOB, SINGLE_NCLOB: "a single-row, single-column rowset"; "SINGLE_NCLOB requires a UNICODE (widechar) input file".
 #[test]
 fn a_file_is_one_value() {

@@ -5,6 +5,7 @@ mod format_file;
 mod options;
 mod source;
 mod text_value;
+mod xml_format_file;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -131,7 +132,12 @@ fn read_format_file(
     }
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
     file.read_exact_at(&mut bytes, 0).map_err(unreadable)?;
-    let fields = format_file::format_fields(written, &String::from_utf8_lossy(&bytes))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let is_xml = text.trim_start_matches(|c: char| c == '\u{FEFF}' || c.is_whitespace()).starts_with('<');
+    let fields = match is_xml {
+        true => xml_format_file::xml_fields(written, &text)?,
+        false => format_file::format_fields(written, &text)?,
+    };
     let wide = fields.iter().filter(|field| field.is_wide).count();
     match wide {
         0 => {}

@@ -401,6 +401,8 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(4822, 16, "Bulk load failed: the number of fields in the format file \"%s\" is invalid."),
     entry(4823, 16, "Bulk load failed: a column number in the format file \"%s\" is invalid."),
     entry(4832, 16, "Bulk load failed: the file ends inside a row."),
+    entry(4858, 16, "Line %d of the format file \"%s\": %s is a wrong value of the attribute \"%s\"."),
+    entry(4859, 16, "Line %d of the format file \"%s\" lacks the attribute \"%s\"."),
     entry(4860, 16, "Bulk load failed: the file \"%s\" does not exist, or you have no right to read it."),
     entry(4861, 16, "Bulk load failed: the file \"%s\" could not be opened. Operating system error %s."),
     entry(4862, 16, "Bulk load failed: the file \"%s\" could not be read. Operating system error %s."),
