@@ -9,6 +9,7 @@ mod changes;
 mod columns;
 mod constants;
 mod indexed;
+mod modules;
 mod predicates;
 mod queries;
 mod statements;
@@ -178,6 +179,7 @@ impl Court {
             let change = changes::delete_all(&mut rng, &self.tables, 0);
             self.judge_change(&mut rng, change, size);
         }
+        self.judge_modules(seed, size);
         self.client.must("IF @@TRANCOUNT > 0 COMMIT");
         let check = self.client.execute("DBCC CHECKDB WITH NO_INFOMSGS");
         if !check.errors.is_empty() {
