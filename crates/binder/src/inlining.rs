@@ -84,6 +84,11 @@ impl Binder<'_> {
                 value = Expr::new(kind, returns, true);
             }
         }
+        // A group key that reads no column is refused (164): a call with columns stays one, also when its value does not read them.
+        let reads_none = |expr: &Expr| expr.columns().is_empty();
+        if self.is_binding_group_key && reads_none(&value) && !arguments.iter().all(reads_none) {
+            return Ok(None);
+        }
         Ok(Some(value))
     }
 
