@@ -213,6 +213,7 @@ script!("../../session/tests/scripts/" for_xml);
 script!("../../session/tests/scripts/" xml_methods);
 script!("../../session/tests/scripts/" xml_modify);
 script!("../../session/tests/scripts/" open_xml);
+script!("../../session/tests/scripts/" xml_scripts);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" index_pages);
 script!("../../session/tests/scripts/" set_options);

@@ -100,6 +100,7 @@ script!("scripts/" for_xml);
 script!("scripts/" xml_methods);
 script!("scripts/" xml_modify);
 script!("scripts/" open_xml);
+script!("scripts/" xml_scripts);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
 script!("scripts/" index_pages);

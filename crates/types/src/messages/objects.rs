@@ -404,6 +404,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2272, 16, "%s'?>' was expected"),
     entry(2273, 16, "%sThe CDATA section has no end"),
     entry(2274, 16, "%sThe string constant has no end (it begins on line %s)"),
+    entry(2282, 16, "%sThe entity reference is not valid"),
     entry(2323, 16, "%sThe end tag '%s' is not that of the start tag '%s' of line %s"),
     entry(2337, 16, "%sThe target of 'replace' must be at most one node, found '%s'"),
     entry(2342, 16, "%sThe numeric constant is not valid."),

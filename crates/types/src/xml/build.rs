@@ -8,6 +8,7 @@ use crate::SqlResult;
 
 impl Evaluator<'_> {
     /// The node of a constructor. Errors 6308 of two attributes of one name, 701.
+    #[inline(never)]
     pub(super) fn construct(&mut self, expr: &Expr, focus: &Focus) -> SqlResult<Items> {
         let mut writer = Writer::default();
         let is_attribute = matches!(expr, Expr::Attribute(..));
@@ -43,8 +44,8 @@ impl Evaluator<'_> {
                 writer.comment(text);
                 Ok(())
             }
-            Expr::Instruction(target, data) => {
-                writer.instruction(target, data);
+            Expr::Instruction(parts) => {
+                writer.instruction(&parts.0, &parts.1);
                 Ok(())
             }
             Expr::Text(value) => {
@@ -52,7 +53,8 @@ impl Evaluator<'_> {
                 writer.text(&self.spaced(&items));
                 Ok(())
             }
-            Expr::Attribute(name, value) => {
+            Expr::Attribute(parts) => {
+                let (name, value) = parts.as_ref();
                 let items = self.eval(value, focus)?;
                 let value = self.spaced(&items);
                 write_attribute(writer, attributes, name, &value)
@@ -64,6 +66,7 @@ impl Evaluator<'_> {
         }
     }
 
+    #[inline(never)]
     fn write_element(&mut self, element: &Constructor, focus: &Focus, writer: &mut Writer) -> SqlResult<()> {
         writer.start(&element.name, &element.namespaces);
         let mut attributes = Vec::new();

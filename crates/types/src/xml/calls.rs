@@ -9,6 +9,7 @@ use super::tree::Kind;
 use crate::{Decimal, SqlResult};
 
 impl Evaluator<'_> {
+    #[inline(never)]
     pub(super) fn call(&mut self, function: Function, arguments: &[Expr], focus: &Focus) -> SqlResult<Items> {
         let boolean = |truth| Ok(vec![Item::Atom(Atom::Boolean(truth))]);
         let integer = |number: usize| Ok(vec![Item::Atom(Atom::Integer(number as i64))]);
@@ -60,6 +61,7 @@ impl Evaluator<'_> {
         items.first().map_or_else(String::new, |item| self.text(item))
     }
 
+    #[inline(never)]
     fn call_of_text(
         &mut self,
         function: Function,
@@ -113,6 +115,7 @@ impl Evaluator<'_> {
     }
 
     /// Each value once, where it comes first.
+    #[inline(never)]
     fn distinct(&mut self, items: &[Item]) -> SqlResult<Items> {
         let mut seen = std::collections::BTreeSet::new();
         let mut all = Vec::new();
@@ -134,6 +137,7 @@ impl Evaluator<'_> {
     }
 
     /// Sum and average. Untyped values are floating-point numbers; what is no number makes it nothing.
+    #[inline(never)]
     fn total(&mut self, function: Function, items: &[Item]) -> SqlResult<Option<Item>> {
         if items.is_empty() {
             return Ok((function == Function::Sum).then_some(Item::Atom(Atom::Integer(0))));

@@ -4,7 +4,7 @@ use super::expr::{Constructor, Expr, Part};
 use super::parser::{Parser, Typed};
 use super::scanner::is_start;
 use super::shape::{Count, Items, Shape};
-use super::tree::{Name, unescape};
+use super::tree::Name;
 use crate::{SqlError, SqlResult};
 
 fn made(items: Items) -> Shape {
@@ -13,6 +13,7 @@ fn made(items: Items) -> Shape {
 
 impl Parser<'_> {
     /// `<name ..>`, `<!-- -->`, `<? ?>`
+    #[inline(never)]
     pub(super) fn direct(&mut self) -> SqlResult<Typed> {
         self.deeper(|parser| {
             let rest = parser.scan.rest();
@@ -28,7 +29,8 @@ impl Parser<'_> {
                 parser.scan.at += 2 + end + 2;
                 let (target, data) =
                     inside[..end].split_once(char::is_whitespace).unwrap_or((&inside[..end], ""));
-                let instruction = Expr::Instruction(target.to_string(), data.trim_start().to_string());
+                let instruction =
+                    Expr::Instruction(Box::new((target.to_string(), data.trim_start().to_string())));
                 return Ok((instruction, made(Items::Instruction)));
             }
             if !rest[1..].starts_with(is_start) {
@@ -42,6 +44,7 @@ impl Parser<'_> {
     }
 
     /// An element behind its `<`.
+    #[inline(never)]
     fn element(&mut self) -> SqlResult<Constructor> {
         let Some(written) = self.scan.qualified_name() else { return Err(self.scan.syntax()) };
         let mut written_attributes: Vec<((&str, &str), Vec<Part>)> = Vec::new();
@@ -104,6 +107,7 @@ impl Parser<'_> {
     }
 
     /// `"text{expression}"`
+    #[inline(never)]
     fn attribute_value(&mut self) -> SqlResult<Vec<Part>> {
         self.scan.skip();
         let Some(quote) = self.scan.rest().chars().next().filter(|c| matches!(c, '"' | '\'')) else {
@@ -117,7 +121,7 @@ impl Parser<'_> {
             let Some(length) = rest.find([quote, '{', '}']) else {
                 return Err(SqlError::new(2274, &[&self.scan.prefix, &1]));
             };
-            unescape(&rest[..length], true, &mut text);
+            self.scan.unescape(&rest[..length], true, &mut text)?;
             self.scan.at += length;
             let here = &rest[length..];
             if here.starts_with(quote) {
@@ -138,6 +142,7 @@ impl Parser<'_> {
     }
 
     /// At a brace: `{{`, `}}` or an enclosed expression. Error 9324.
+    #[inline(never)]
     fn brace(&mut self, text: &mut String, parts: &mut Vec<Part>) -> SqlResult<()> {
         let rest = self.scan.rest();
         for doubled in ["{{", "}}"] {
@@ -161,6 +166,7 @@ impl Parser<'_> {
     }
 
     /// The content of an element, up to its end tag. Blanks alone between two other parts are dropped. Errors 2267, 2323.
+    #[inline(never)]
     fn content(&mut self, name: (&str, &str)) -> SqlResult<Vec<Part>> {
         let (mut parts, mut text, mut is_blank) = (Vec::new(), String::new(), true);
         loop {
@@ -169,7 +175,7 @@ impl Parser<'_> {
                 return Err(SqlError::new(2267, &[&self.scan.prefix, &shown(name)]));
             };
             is_blank &= rest[..length].chars().all(char::is_whitespace);
-            unescape(&rest[..length], false, &mut text);
+            self.scan.unescape(&rest[..length], false, &mut text)?;
             self.scan.at += length;
             let here = &rest[length..];
             if here.starts_with("{{") || here.starts_with("}}") {
@@ -208,6 +214,7 @@ impl Parser<'_> {
     }
 
     /// `element name {..}`, `attribute name {..}`, `text {..}`, if one begins here. Errors 9315, 9325, 9326.
+    #[inline(never)]
     pub(super) fn computed(&mut self) -> SqlResult<Option<Typed>> {
         let before = self.scan.at;
         let Some(word) = self.scan.name_here() else { return Ok(None) };
@@ -236,7 +243,7 @@ impl Parser<'_> {
         let local = name.local.clone();
         if word == "attribute" {
             let value = content.unwrap_or(Expr::Sequence(Vec::new()));
-            return Ok(Some((Expr::Attribute(name, Box::new(value)), made(Items::Attribute(local)))));
+            return Ok(Some((Expr::Attribute(Box::new((name, value))), made(Items::Attribute(local)))));
         }
         let content = content.map(Part::Expr).into_iter().collect();
         let element = Constructor { name, namespaces: Vec::new(), attributes: Vec::new(), content };

@@ -10,7 +10,7 @@ use crate::SqlResult;
 impl Evaluator<'_> {
     pub(super) fn eval(&mut self, expr: &Expr, focus: &Focus) -> SqlResult<Items> {
         match expr {
-            Expr::Constant(atom) => Ok(vec![Item::Atom(atom.clone())]),
+            Expr::Constant(atom) => Ok(vec![Item::Atom(Atom::clone(atom))]),
             Expr::Variable(slot) => self.variable(*slot),
             Expr::External(place) => self.argument(*place),
             Expr::Context => Ok(vec![focus.item.clone()]),
@@ -66,9 +66,9 @@ impl Evaluator<'_> {
                 Ok(boolean(found != *is_every))
             }
             Expr::Call(function, arguments) => self.call(*function, arguments, focus),
-            Expr::InstanceOf(inner, wanted) => {
-                let items = self.eval(inner, focus)?;
-                Ok(boolean(self.is_instance(&items, wanted)))
+            Expr::InstanceOf(parts) => {
+                let items = self.eval(&parts.0, focus)?;
+                Ok(boolean(self.is_instance(&items, &parts.1)))
             }
             Expr::Element(_)
             | Expr::Attribute(..)
@@ -94,11 +94,13 @@ impl Evaluator<'_> {
         Ok(self.truth(&items))
     }
 
+    #[inline(never)]
     fn variable(&self, slot: usize) -> SqlResult<Items> {
         self.ask(self.variables[slot].len() * size_of::<Item>())?;
         Ok(self.variables[slot].clone())
     }
 
+    #[inline(never)]
     fn argument(&mut self, place: usize) -> SqlResult<Items> {
         let source = match &self.arguments[place] {
             Argument::Nothing => return Ok(Vec::new()),
@@ -117,6 +119,7 @@ impl Evaluator<'_> {
     }
 
     /// An operation of one item each.
+    #[inline(never)]
     fn of_single(&self, expr: &Expr, left: &[Item], right: &[Item]) -> Option<Atom> {
         if let Expr::Place(op, _) = expr {
             return match (left, right) {
@@ -133,6 +136,7 @@ impl Evaluator<'_> {
     }
 
     /// True if any pair is.
+    #[inline(never)]
     fn general(&mut self, op: Comparison, left: &[Item], right: &[Item]) -> SqlResult<Items> {
         let right: Vec<Atom> = right.iter().map(|item| self.atom(item)).collect();
         for item in left {
@@ -155,6 +159,7 @@ impl Evaluator<'_> {
     }
 
     /// Leaves the items from a position on for which a predicate holds: a number is that of a position.
+    #[inline(never)]
     pub(super) fn filter<T: Clone>(
         &mut self,
         list: &mut Vec<T>,
@@ -163,7 +168,9 @@ impl Evaluator<'_> {
         item: fn(&T) -> Item,
     ) -> SqlResult<()> {
         let size = list.len() - from;
-        if let Expr::Constant(Atom::Integer(position)) = predicate {
+        if let Expr::Constant(atom) = predicate
+            && let Atom::Integer(position) = atom.as_ref()
+        {
             let at = usize::try_from(*position).ok().filter(|at| (1..=size).contains(at));
             match at {
                 Some(at) => {
@@ -195,6 +202,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn flwor(&mut self, flwor: &Flwor, focus: &Focus) -> SqlResult<Items> {
         let mut rows: Vec<(Vec<Option<Atom>>, Items)> = Vec::new();
         let mut all = Vec::new();
@@ -220,6 +228,7 @@ impl Evaluator<'_> {
     }
 
     /// Binds the variables from one on; without ORDER BY the results go to `all`.
+    #[inline(never)]
     fn bind(
         &mut self,
         flwor: &Flwor,
@@ -263,6 +272,7 @@ impl Evaluator<'_> {
     }
 
     /// Is there a binding for which the test is not `unless`?
+    #[inline(never)]
     fn satisfies(
         &mut self,
         (bindings, test): (&[(usize, Expr)], &Expr),
@@ -282,6 +292,7 @@ impl Evaluator<'_> {
         Ok(false)
     }
 
+    #[inline(never)]
     fn is_instance(&self, items: &[Item], wanted: &InstanceType) -> bool {
         let fits = match items.len() {
             0 => wanted.may_be_empty,

@@ -6,7 +6,7 @@ use super::tree::Name;
 /// An expression.
 #[derive(Clone, Debug)]
 pub enum Expr {
-    Constant(Atom),
+    Constant(Box<Atom>),
     /// A variable of FOR, LET, SOME, EVERY by its place.
     Variable(usize),
     /// `sql:variable`, `sql:column` by its place among the arguments.
@@ -37,14 +37,15 @@ pub enum Expr {
     },
     Call(Function, Vec<Expr>),
     Cast(AtomType, Box<Expr>),
-    InstanceOf(Box<Expr>, InstanceType),
+    InstanceOf(Box<(Expr, InstanceType)>),
     Element(Box<Constructor>),
     /// A computed attribute.
-    Attribute(Name, Box<Expr>),
+    Attribute(Box<(Name, Expr)>),
     /// A computed text node.
     Text(Box<Expr>),
     Comment(String),
-    Instruction(String, String),
+    /// Target and data.
+    Instruction(Box<(String, String)>),
 }
 
 /// The comparisons.

@@ -1,16 +1,16 @@
 //! Compiles XQuery: the prolog, and expressions down to the operands of operators. Static types are found on the way, as SQL Server finds its errors
 //! before it reads a node.
 
-use super::atom::{Arithmetic, Atom, AtomType};
+use super::atom::{Arithmetic, AtomType};
 use super::expr::{Axis, Binding, Comparison, Expr, External, Flwor, InstanceType, ItemType, Step, Test};
 use super::scanner::Scanner;
 use super::shape::{Count, Items, Shape, wider};
 use crate::{SqlError, SqlResult};
 
 /// Expressions nested deeper are too complex (2363).
-const DEPTH_MAX: u32 = 100;
+const DEPTH_MAX: u32 = 40;
 /// And so many arithmetic operations in one text.
-const OPERATIONS_MAX: u32 = 400;
+const OPERATIONS_MAX: u32 = 150;
 
 /// An expression with its static type.
 pub type Typed = (Expr, Shape);
@@ -116,6 +116,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A list of expressions: `a, b`.
+    #[inline(never)]
     pub(super) fn expr(&mut self) -> SqlResult<Typed> {
         let (first, mut shape) = self.single()?;
         if !self.scan.at_symbol(",") {
@@ -133,6 +134,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A sequence is of nodes or of values. Error 2210.
+    #[inline(never)]
     fn check_alike(&self, one: &Shape, other: &Shape) -> SqlResult<()> {
         let (atom, node) = match (one.atom_type(), other.atom_type()) {
             (Some(_), None) if other.is_node() => (one, other),
@@ -189,6 +191,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A variable. Error 2227.
+    #[inline(never)]
     pub(super) fn variable(&mut self) -> SqlResult<Typed> {
         let name = self.variable_name()?;
         match self.variables.iter().rev().find(|known| known.0 == name) {
@@ -198,6 +201,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An argument of the method. It has one place, however often it is named.
+    #[inline(never)]
     pub(super) fn external(&mut self, external: External) -> SqlResult<Typed> {
         let place = match self.externals.iter().position(|known| *known == external) {
             Some(place) => place,
@@ -211,6 +215,7 @@ impl<'a> Parser<'a> {
         Ok((Expr::External(place), Shape::new(self.external_items[place].clone(), Count::Optional)))
     }
 
+    #[inline(never)]
     fn flwor(&mut self) -> SqlResult<Typed> {
         let sight = self.variables.len();
         let mut bindings = Vec::new();
@@ -264,6 +269,7 @@ impl<'a> Parser<'a> {
     }
 
     /// WHERE and ORDER BY.
+    #[inline(never)]
     fn flwor_middle(&mut self) -> SqlResult<(Option<Expr>, Vec<(Expr, bool)>)> {
         let condition = match self.scan.take_word("where") {
             true => Some(self.condition()?),
@@ -292,6 +298,7 @@ impl<'a> Parser<'a> {
         Ok((condition, order))
     }
 
+    #[inline(never)]
     fn quantified(&mut self, is_every: bool) -> SqlResult<Typed> {
         self.scan.take_word(if is_every { "every" } else { "some" });
         let sight = self.variables.len();
@@ -312,6 +319,7 @@ impl<'a> Parser<'a> {
         Ok((Expr::Quantified { is_every, bindings, test }, Shape::atom(AtomType::Boolean, Count::One)))
     }
 
+    #[inline(never)]
     fn conditional(&mut self) -> SqlResult<Typed> {
         self.scan.take_word("if");
         self.scan.expect("(")?;
@@ -358,6 +366,7 @@ impl<'a> Parser<'a> {
         self.logical("and", Self::comparison, Expr::And)
     }
 
+    #[inline(never)]
     fn logical(
         &mut self,
         word: &str,
@@ -378,6 +387,7 @@ impl<'a> Parser<'a> {
         Ok((make(list), Shape::atom(AtomType::Boolean, Count::One)))
     }
 
+    #[inline(never)]
     fn comparison(&mut self) -> SqlResult<Typed> {
         let (left, one) = self.additive()?;
         let boolean = |count| Shape::atom(AtomType::Boolean, count);
@@ -412,6 +422,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Values of different kinds are not compared. Error 2234.
+    #[inline(never)]
     fn check_comparable(&self, operator: &str, one: &Shape, two: &Shape) -> SqlResult<()> {
         let family = |atom_type: AtomType| match atom_type {
             AtomType::Integer | AtomType::Decimal | AtomType::Double => AtomType::Double,
@@ -425,6 +436,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    #[inline(never)]
     fn additive(&mut self) -> SqlResult<Typed> {
         let mut left = self.multiplicative()?;
         loop {
@@ -439,6 +451,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    #[inline(never)]
     fn multiplicative(&mut self) -> SqlResult<Typed> {
         let mut left = self.instance()?;
         loop {
@@ -459,6 +472,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One operation. Errors 2389, 2234, and 2363 of too many.
+    #[inline(never)]
     fn arithmetic(&mut self, op: Arithmetic, (left, one): Typed, (right, two): Typed) -> SqlResult<Typed> {
         self.operations += 1;
         if self.operations > OPERATIONS_MAX {
@@ -487,6 +501,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.. instance of type`, `.. cast as type ?`
+    #[inline(never)]
     fn instance(&mut self) -> SqlResult<Typed> {
         let (expr, shape) = self.unary()?;
         for word in ["union", "intersect", "except", "treat", "castable", "to"] {
@@ -510,12 +525,13 @@ impl<'a> Parser<'a> {
         if self.scan.take_words(&["instance", "of"]) {
             let wanted = self.instance_type()?;
             let boolean = Shape::atom(AtomType::Boolean, Count::One);
-            return Ok((Expr::InstanceOf(Box::new(expr), wanted), boolean));
+            return Ok((Expr::InstanceOf(Box::new((expr, wanted))), boolean));
         }
         Ok((expr, shape))
     }
 
     /// `a | b`: the nodes of both in document order.
+    #[inline(never)]
     fn union(&mut self, (first, mut shape): Typed) -> SqlResult<Typed> {
         let mut list = vec![first];
         while self.scan.take("|") {
@@ -529,6 +545,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The name of an atomic type. Errors 2229, 2231, 2232.
+    #[inline(never)]
     pub(super) fn atom_type(&mut self) -> SqlResult<AtomType> {
         let Some((prefix, local)) = self.scan.qualified_name() else {
             return Err(SqlError::new(2242, &[&self.scan.prefix]));
@@ -546,6 +563,7 @@ impl<'a> Parser<'a> {
         })
     }
 
+    #[inline(never)]
     fn instance_type(&mut self) -> SqlResult<InstanceType> {
         let before = self.scan.at;
         let kind = match self.scan.name() {
@@ -568,6 +586,7 @@ impl<'a> Parser<'a> {
         Ok(InstanceType { kind, may_be_empty, may_be_many: is_many || is_some })
     }
 
+    #[inline(never)]
     fn unary(&mut self) -> SqlResult<Typed> {
         let mut is_negated = None;
         loop {
@@ -586,9 +605,6 @@ impl<'a> Parser<'a> {
                 let shape = shape.atomized();
                 self.check_single(if is_negated { "-" } else { "+" }, &shape)?;
                 match (expr, is_negated) {
-                    (Expr::Constant(Atom::Integer(number)), true) => {
-                        Ok((Expr::Constant(Atom::Integer(number.wrapping_neg())), shape))
-                    }
                     (expr, false) => Ok((expr, shape)),
                     (expr, true) => Ok((Expr::Negate(Box::new(expr)), shape)),
                 }
@@ -597,6 +613,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The URI of a prefix. Error 2229.
+    #[inline(never)]
     pub(super) fn uri_of(&self, prefix: &str) -> SqlResult<String> {
         match self.namespaces.iter().rev().find(|known| known.0 == prefix) {
             Some(known) => Ok(known.1.clone()),

@@ -18,6 +18,7 @@ struct Predicate {
 
 impl Parser<'_> {
     /// A path, or an operand with predicates.
+    #[inline(never)]
     pub(super) fn path(&mut self) -> SqlResult<Typed> {
         let mut steps = Vec::new();
         let (start, mut shape) = if self.scan.take("//") {
@@ -76,6 +77,7 @@ impl Parser<'_> {
     }
 
     /// Does a step along an axis begin here, rather than an operand?
+    #[inline(never)]
     fn at_axis_step(&mut self) -> bool {
         self.scan.skip();
         let before = self.scan.at;
@@ -107,6 +109,7 @@ impl Parser<'_> {
     }
 
     /// One step behind nodes of a type.
+    #[inline(never)]
     fn step(&mut self, steps: &mut Vec<Step>, from: Shape) -> SqlResult<Shape> {
         self.scan.skip();
         let (axis, test) = self.axis_and_test()?;
@@ -150,6 +153,7 @@ impl Parser<'_> {
         Ok(Shape { items, count: from.count.times(count), is_constructed })
     }
 
+    #[inline(never)]
     fn axis_and_test(&mut self) -> SqlResult<(Axis, Test)> {
         if self.scan.take("..") {
             return Ok((Axis::Parent, Test::Any));
@@ -188,6 +192,7 @@ impl Parser<'_> {
     }
 
     /// A node test. Errors 2256, 2229.
+    #[inline(never)]
     fn test(&mut self, is_attribute: bool) -> SqlResult<Test> {
         if self.scan.take("*") {
             let local = match self.scan.rest().starts_with(':') {
@@ -223,6 +228,7 @@ impl Parser<'_> {
     }
 
     /// `node()` and its like, behind the word.
+    #[inline(never)]
     pub(super) fn kind_test(&mut self, word: &str) -> SqlResult<Test> {
         self.scan.expect("(")?;
         let named = |parser: &mut Self, is_attribute: bool| -> SqlResult<Option<Name>> {
@@ -255,6 +261,7 @@ impl Parser<'_> {
     }
 
     /// `[..]`. Error 2203: it is neither number, nor boolean, nor nodes.
+    #[inline(never)]
     fn predicate(&mut self, context: &Shape) -> SqlResult<Predicate> {
         self.scan.expect("[")?;
         let outer = std::mem::replace(&mut self.context, context.clone());
@@ -274,6 +281,7 @@ impl Parser<'_> {
     }
 
     /// An operand with predicates.
+    #[inline(never)]
     fn filtered(&mut self) -> SqlResult<Typed> {
         let (expr, mut shape) = self.operand()?;
         let mut predicates = Vec::new();
@@ -290,10 +298,11 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn operand(&mut self) -> SqlResult<Typed> {
         if let Some(text) = self.scan.string()? {
             let shape = Shape::atom(AtomType::Text, Count::One);
-            return Ok((Expr::Constant(Atom::Text(text)), shape));
+            return Ok((Expr::Constant(Box::new(Atom::Text(text))), shape));
         }
         let rest = self.scan.rest();
         let mut characters = rest.chars();
@@ -323,6 +332,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn number(&mut self) -> SqlResult<Typed> {
         let rest = self.scan.rest();
         let digits = |from: usize| {
@@ -353,10 +363,11 @@ impl Parser<'_> {
             _ => Atom::Decimal(Decimal::from_literal(text).ok_or_else(invalid)?),
         };
         let shape = Shape::atom(atom.atom_type(), Count::One);
-        Ok((Expr::Constant(atom), shape))
+        Ok((Expr::Constant(Box::new(atom)), shape))
     }
 
     /// `name(..)`. Errors 2395, 2236, 2238.
+    #[inline(never)]
     fn call(&mut self) -> SqlResult<Typed> {
         let Some((prefix, local)) = self.scan.qualified_name() else { return Err(self.scan.syntax()) };
         if !self.scan.take("(") {
@@ -403,6 +414,7 @@ impl Parser<'_> {
     }
 
     /// The type of a call. Errors 2389, 2371, 2204.
+    #[inline(never)]
     fn result(&mut self, function: Function, name: &str, arguments: &[Shape]) -> SqlResult<Shape> {
         let shown = format!("{name}()");
         let one = |atom_type| Ok(Shape::atom(atom_type, Count::One));
@@ -454,6 +466,7 @@ impl Parser<'_> {
     }
 
     /// `sql:variable("@name")`, `sql:column("name")`, behind the parenthesis.
+    #[inline(never)]
     fn sql_argument(&mut self, word: &str) -> SqlResult<Typed> {
         if !matches!(word, "variable" | "column") {
             return Err(SqlError::new(2395, &[&self.scan.prefix, &"sql", &word]));

@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
             let Some(length) = rest[from..].find(quote) else {
                 return Err(SqlError::new(2274, &[&self.prefix, &1]));
             };
-            tree::unescape(&rest[from..from + length], false, &mut out);
+            self.unescape(&rest[from..from + length], false, &mut out)?;
             from += length + 1;
             if !rest[from..].starts_with(quote) {
                 break;
@@ -154,6 +154,17 @@ impl<'a> Scanner<'a> {
         }
         self.at += from;
         Ok(Some(out))
+    }
+
+    /// Appends text with its references replaced. Error 2282: one stands for nothing.
+    pub fn unescape(&self, raw: &str, is_attribute: bool, out: &mut String) -> SqlResult<()> {
+        let is_known =
+            |behind: &str| behind.split_once(';').is_some_and(|(name, _)| tree::reference(name).is_some());
+        if !raw.split('&').skip(1).all(is_known) {
+            return Err(SqlError::new(2282, &[&self.prefix]));
+        }
+        tree::unescape(raw, is_attribute, out);
+        Ok(())
     }
 
     /// A text that must stand here. Error 2225.

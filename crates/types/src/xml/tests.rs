@@ -165,6 +165,8 @@ fn the_static_type_decides_what_is_refused() {
         (Method::Query, "element {\"a\"} {1}", 9315),
         (Method::Query, "comment {\"a\"}", 9326),
         (Method::Query, "\"a", 2274),
+        (Method::Query, "\"&é\"", 2282),
+        (Method::Query, "<a>&nbsp;</a>", 2282),
         (Method::Nodes, "1", 2374),
         (Method::Nodes, "<a/>", 2373),
         (Method::Modify, "/r", 6305),

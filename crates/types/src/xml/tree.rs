@@ -397,7 +397,10 @@ impl<'a> Reader<'a> {
             let name = rest[..equal].trim_matches(is_blank);
             let behind = rest[equal + 1..].trim_start_matches(is_blank);
             let from = rest.len() - behind.len();
-            let mark = if behind.starts_with('\'') { "'" } else { "\"" };
+            let Some(mark) = ["\"", "'"].into_iter().find(|mark| behind.starts_with(mark)) else {
+                self.at = self.source.len();
+                return true;
+            };
             let end = self.until(from + 1, mark);
             attributes.push((name, rest.get(from + 1..end).unwrap_or_default()));
         }
@@ -452,9 +455,9 @@ pub(super) fn unescape(raw: &str, is_attribute: bool, out: &mut String) {
         let here = &rest[at..];
         rest = match here.as_bytes()[0] {
             b'&' => {
-                let end = here.find(';').unwrap_or(here.len() - 1);
-                out.extend(reference(&here[1..end.max(1)]));
-                here.get(end + 1..).unwrap_or_default()
+                let (name, behind) = here[1..].split_once(';').unwrap_or(("", &here[1..]));
+                out.extend(reference(name));
+                behind
             }
             b'\r' => {
                 out.push(if is_attribute { ' ' } else { '\n' });

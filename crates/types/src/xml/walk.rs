@@ -6,6 +6,7 @@ use super::tree::{Kind, Name};
 use crate::SqlResult;
 
 impl Evaluator<'_> {
+    #[inline(never)]
     pub(super) fn path(&mut self, start: &Expr, steps: &[Step], focus: &Focus) -> SqlResult<Items> {
         let mut nodes: Vec<NodeRef> = match start {
             Expr::Context => match &focus.item {
@@ -27,6 +28,7 @@ impl Evaluator<'_> {
         Ok(nodes.into_iter().map(Item::Node).collect())
     }
 
+    #[inline(never)]
     fn step(&mut self, from: &[NodeRef], step: &Step) -> SqlResult<Vec<NodeRef>> {
         let mut found: Vec<NodeRef> = Vec::new();
         let is_deep = matches!(step.axis, Axis::Descendant | Axis::DescendantOrSelf);
@@ -56,6 +58,7 @@ impl Evaluator<'_> {
     }
 
     /// The nodes of an axis that pass the step's test, in document order.
+    #[inline(never)]
     fn axis(&mut self, from: NodeRef, step: &Step, found: &mut Vec<NodeRef>) -> SqlResult<()> {
         let tree = self.trees[from.tree as usize].clone();
         let node = *tree.node(from.node);
