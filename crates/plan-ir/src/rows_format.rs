@@ -97,6 +97,8 @@ pub struct XmlElement {
     pub content: Vec<XmlNode>,
     /// Of a level: the columns whose change begins a new element.
     pub columns: Vec<usize>,
+    /// It stands for a NULL: elementxsinil of EXPLICIT.
+    pub keeps_null: bool,
 }
 
 /// What stands in an element.

@@ -82,6 +82,10 @@ fn add(element: &mut XmlElement, part: &Part<'_>, at: usize, column: &RowColumn)
     match part.directive.as_str() {
         "hide" => {}
         "element" => element.content.push(inner(value)),
+        "elementxsinil" => element.content.push(match inner(value) {
+            XmlNode::Element(inner) => XmlNode::Element(XmlElement { keeps_null: true, ..inner }),
+            value => value,
+        }),
         "xml" => element.content.push(inner(XmlNode::Raw(at))),
         "cdata" if name.is_empty() && !is_binary => element.content.push(XmlNode::Cdata(at)),
         "" | "id" | "idref" | "idrefs" | "nmtoken" | "nmtokens" => {
@@ -93,10 +97,7 @@ fn add(element: &mut XmlElement, part: &Part<'_>, at: usize, column: &RowColumn)
                 element.attributes.push((name, at));
             }
         }
-        "elementxsinil" | "xmltext" => {
-            let directive = &part.directive;
-            return Err(plan_ir::errors::unsupported(&format!("FOR XML EXPLICIT with {directive}")));
-        }
+        "xmltext" => return Err(plan_ir::errors::unsupported("FOR XML EXPLICIT with xmltext")),
         _ => return Err(SqlError::new(6802, &[&column.name])),
     }
     Ok(())

@@ -109,7 +109,10 @@ pub(super) fn format(
         None => {}
     }
     let is_typed = has_option(options, "TYPE");
-    let declarations = declarations(keeps_nulls, namespaces);
+    let keeps_null = |level: &XmlElement| {
+        level.content.iter().any(|node| matches!(node, XmlNode::Element(inner) if inner.keeps_null))
+    };
+    let declarations = declarations(keeps_nulls || levels.iter().any(keeps_null), namespaces);
     Ok(XmlFormat { root, is_typed, keeps_nulls, declarations, tags, levels })
 }
 

@@ -173,7 +173,7 @@ impl Writing<'_, '_, '_> {
         }
         self.start_tag(element, is_outermost)?;
         if !element.content.iter().any(|node| self.is_present(node)) {
-            if self.format.keeps_nulls && is_null_leaf(element) {
+            if (self.format.keeps_nulls || element.keeps_null) && is_null_leaf(element) {
                 self.text.push(" xsi:nil=\"true\"")?;
             }
             return self.text.push("/>");
@@ -265,7 +265,7 @@ impl Writing<'_, '_, '_> {
             | XmlNode::Comment(column)
             | XmlNode::Instruction(_, column) => !self.row[*column].is_null(),
             XmlNode::Element(element) => {
-                (self.format.keeps_nulls && is_null_leaf(element))
+                ((self.format.keeps_nulls || element.keeps_null) && is_null_leaf(element))
                     || element.attributes.iter().any(|attribute| !self.row[attribute.1].is_null())
                     || element.content.iter().any(|node| self.is_present(node))
             }
