@@ -368,6 +368,8 @@ pub enum ModuleKind {
     TableType,
     /// CREATE SYNONYM; its text is the name of its base object.
     Synonym,
+    /// CREATE TRIGGER ... ON DATABASE.
+    DatabaseTrigger,
 }
 
 impl ModuleKind {
@@ -382,7 +384,13 @@ impl ModuleKind {
             ModuleKind::Trigger => "TR",
             ModuleKind::TableType => "TT",
             ModuleKind::Synonym => "SN",
+            ModuleKind::DatabaseTrigger => "DT",
         }
+    }
+
+    /// Is it an object of a schema, so that the lists of objects show it?
+    pub fn is_in_schema(self) -> bool {
+        self != ModuleKind::DatabaseTrigger
     }
 
     /// Is its text a statement that a user wrote to define a module?
@@ -401,6 +409,7 @@ impl ModuleKind {
             "TR" => ModuleKind::Trigger,
             "TT" => ModuleKind::TableType,
             "SN" => ModuleKind::Synonym,
+            "DT" => ModuleKind::DatabaseTrigger,
             _ => return None,
         })
     }

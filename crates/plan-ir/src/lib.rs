@@ -7,6 +7,7 @@ pub mod built_ins;
 pub mod bulk_rules;
 pub mod context;
 pub mod data_type;
+pub mod ddl_events;
 pub mod errors;
 pub mod exec_context;
 pub mod foreign_key;

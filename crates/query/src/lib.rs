@@ -42,7 +42,7 @@ pub use plan_ir::profile::{Actual, Profile};
 pub use plan_ir::random_numbers::RandomNumbers;
 pub use plan_ir::undeclared::{Undeclared, UndeclaredParameters};
 pub use plan_ir::values::convert_context;
-pub use plan_ir::{context, errors, query_store, stored, synonym, view};
+pub use plan_ir::{context, ddl_events, errors, query_store, stored, synonym, view};
 pub use registry::function_names;
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, Widths, compile, compile_for, compile_insert_rows,

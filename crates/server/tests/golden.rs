@@ -227,6 +227,7 @@ script!("../../session/tests/scripts/" deferred_names);
 script!("../../session/tests/scripts/" instead_of_triggers);
 script!("../../session/tests/scripts/" triggers);
 script!("../../session/tests/scripts/" synonyms);
+script!("../../session/tests/scripts/" ddl_triggers);
 script!("../../session/tests/scripts/" windows);
 script!("../../session/tests/scripts/" whole_tables);
 script!("../../session/tests/scripts/" recursions);

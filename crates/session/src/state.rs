@@ -46,6 +46,16 @@ pub struct LoginInfo {
     pub packet_bytes: u32,
 }
 
+/// A DDL trigger that is running.
+#[derive(Debug)]
+pub(crate) struct RunningDdlTrigger {
+    pub(crate) object_id: i32,
+    /// The level of its own statements.
+    pub(crate) nest_level: i32,
+    /// What `EVENTDATA()` gives to them.
+    pub(crate) event_data: Arc<str>,
+}
+
 /// The state of one session that system functions read.
 pub struct State {
     pub(crate) session_id: i16,
@@ -70,6 +80,8 @@ pub struct State {
     pub(crate) procedures: Vec<i32>,
     /// The running triggers, the innermost last: number; is it an INSTEAD OF trigger?
     pub(crate) triggers: Vec<(i32, bool)>,
+    /// The DDL triggers among them.
+    pub(crate) ddl_triggers: Vec<RunningDdlTrigger>,
     /// Errors that the running CATCH blocks handle, innermost last.
     pub(crate) caught: Vec<SqlError>,
     pub(crate) nest_level: i32,
@@ -112,6 +124,7 @@ impl State {
             is_refused_delay_told: false,
             procedures: Vec::new(),
             triggers: Vec::new(),
+            ddl_triggers: Vec::new(),
             caught: Vec::new(),
             nest_level: 0,
             context_info: Value::Null,
@@ -212,6 +225,13 @@ impl SessionState for State {
     }
     fn running_triggers(&self) -> &[(i32, bool)] {
         &self.triggers
+    }
+    fn running_ddl_triggers(&self) -> Vec<i32> {
+        self.ddl_triggers.iter().map(|trigger| trigger.object_id).collect()
+    }
+    fn event_data(&self) -> Option<Arc<str>> {
+        let running = self.ddl_triggers.last()?;
+        (running.nest_level == self.nest_level).then(|| running.event_data.clone())
     }
     fn nest_level(&self) -> i32 {
         self.nest_level + self.function_level.get()

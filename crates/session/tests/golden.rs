@@ -90,6 +90,7 @@ script!("scripts/" cascades);
 script!("scripts/" instead_of_triggers);
 script!("scripts/" triggers);
 script!("scripts/" synonyms);
+script!("scripts/" ddl_triggers);
 script!("scripts/" typed_null);
 script!("scripts/" user_function_cursors);
 script!("scripts/" user_functions);

@@ -188,3 +188,26 @@ fn rows_on_disk_are_those_in_memory() {
     }
     world.instance.workspaces().keep_no_more_than(usize::MAX);
 }
+
+#[test]
+fn a_restart_finds_the_triggers_of_the_database() {
+    let (mut world, mut session) = World::in_database("ddl-triggers-restart");
+    run(&mut session, "CREATE TABLE l (i int)");
+    for (name, event) in [("a", "CREATE_TABLE"), ("b", "DDL_EVENTS")] {
+        run(
+            &mut session,
+            &format!("CREATE TRIGGER {name} ON DATABASE FOR {event} AS INSERT dbo.l VALUES (1)"),
+        );
+    }
+    // The second trigger has seen nothing before; now both do, and a rollback undoes what they did.
+    run(&mut session, "CREATE TABLE t (i int) DISABLE TRIGGER a ON DATABASE");
+    run(&mut session, "BEGIN TRAN CREATE TABLE u (i int) DROP TRIGGER b ON DATABASE ROLLBACK");
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM l"), ["2"]);
+    session.close();
+    world.restart();
+    let mut session = world.session();
+    run(&mut session, "USE d CREATE TABLE v (i int)");
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM l"), ["3"]);
+    let shown = "SELECT name, is_disabled FROM sys.triggers WHERE parent_class = 0 ORDER BY name";
+    assert_eq!(rows(&mut session, shown), ["a|1", "b|0"]);
+}

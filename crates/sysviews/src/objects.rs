@@ -166,6 +166,9 @@ pub(super) fn object_cells(object: &ObjectDef) -> Vec<(&'static str, Cell)> {
 fn objects(context: Context<'_, '_, '_>, user: bool, system: bool) -> Result<(), SqlError> {
     if user {
         for object in context.runtime.objects_of(context.database) {
+            if matches!(&object, ObjectDef::Module(module) if !module.kind.is_in_schema()) {
+                continue;
+            }
             context.row(&object_cells(&object));
             if let ObjectDef::Table(table) = &object {
                 for (id, name, code) in table.constraints() {

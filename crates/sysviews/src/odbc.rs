@@ -302,7 +302,11 @@ fn parameters(context: Context<'_, '_, '_>, module: &engine::ModuleDef) {
             None => return,
         },
         ModuleKind::InlineFunction | ModuleKind::TableFunction => ("@TABLE_RETURN_VALUE", SqlType::Int, 3),
-        ModuleKind::View | ModuleKind::Trigger | ModuleKind::TableType | ModuleKind::Synonym => return,
+        ModuleKind::View
+        | ModuleKind::Trigger
+        | ModuleKind::DatabaseTrigger
+        | ModuleKind::TableType
+        | ModuleKind::Synonym => return,
     };
     let is_table = kind == 3;
     let mut described = Described {

@@ -183,7 +183,7 @@ fn is_kind(object: &ObjectDef, kind: &str) -> bool {
                 kind == "FUNCTION"
             }
             ModuleKind::Synonym => kind == "SYNONYM",
-            ModuleKind::Trigger | ModuleKind::TableType => false,
+            ModuleKind::Trigger | ModuleKind::DatabaseTrigger | ModuleKind::TableType => false,
         },
         ObjectDef::Sequence(_) => kind == "SEQUENCE",
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use engine::{ModuleDef, ModuleKind, ObjectDef, ObjectId, TriggerEvent};
+use plan_ir::ddl_events::{self, DdlEvent};
 use plan_ir::view::{SystemView, ViewContext};
+use tsql::ast::StatementKind;
 use types::{SqlError, Value};
 
 use super::objects::object_cells;
@@ -39,7 +41,47 @@ fn triggers_of(context: &ViewContext<'_, '_>) -> Vec<Arc<ModuleDef>> {
     all.collect()
 }
 
+/// The DDL triggers of the database.
+fn database_triggers(context: &ViewContext<'_, '_>) -> Vec<Arc<ModuleDef>> {
+    let all = context.runtime.objects_of(context.database).into_iter().filter_map(|object| match object {
+        ObjectDef::Module(module) if module.kind == ModuleKind::DatabaseTrigger => Some(module),
+        _ => None,
+    });
+    all.collect()
+}
+
+/// The events of a DDL trigger, each with the group by which it is named, if it is.
+fn database_events(trigger: &ModuleDef) -> Vec<(&'static DdlEvent, Option<&'static DdlEvent>)> {
+    let Ok(StatementKind::CreateTrigger(text)) = plan_ir::stored::parse_module(trigger) else {
+        return Vec::new();
+    };
+    let named: Vec<&DdlEvent> =
+        text.events.iter().filter_map(|name| ddl_events::named(&name.value)).collect();
+    let single = ddl_events::ALL.iter().filter(|event| !event.is_group());
+    let by = |event: &'static DdlEvent| {
+        let first = named.iter().find(|one| one.number == event.number);
+        let found = first.or_else(|| named.iter().find(|one| one.covers(event)))?;
+        Some((event, Some(*found).filter(|one| one.is_group())))
+    };
+    single.filter_map(by).collect()
+}
+
 fn triggers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for trigger in database_triggers(context) {
+        let mut cells = object_cells(&ObjectDef::Module(trigger.clone()));
+        cells.retain(|cell| !matches!(cell.0, "schema_id" | "parent_object_id" | "type" | "type_desc"));
+        cells.extend([
+            ("parent_class", 0.into()),
+            ("parent_class_desc", "DATABASE".into()),
+            ("parent_id", 0.into()),
+            ("type", "TR".into()),
+            ("type_desc", "SQL_TRIGGER".into()),
+            ("is_disabled", trigger.trigger.is_disabled.into()),
+            ("is_not_for_replication", false.into()),
+            ("is_instead_of_trigger", false.into()),
+        ]);
+        context.row(&cells);
+    }
     for trigger in triggers_of(context) {
         let mut cells = object_cells(&ObjectDef::Module(trigger.clone()));
         cells.retain(|cell| !matches!(cell.0, "schema_id" | "parent_object_id"));
@@ -57,6 +99,20 @@ fn triggers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn events(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for trigger in database_triggers(context) {
+        for (event, group) in database_events(&trigger) {
+            context.row(&[
+                ("object_id", trigger.object_id.into()),
+                ("type", event.number.into()),
+                ("type_desc", event.name.into()),
+                ("is_first", false.into()),
+                ("is_last", false.into()),
+                ("event_group_type", group.map(|group| group.number).into()),
+                ("event_group_type_desc", group.map(|group| group.name.to_string()).into()),
+                ("is_trigger_event", true.into()),
+            ]);
+        }
+    }
     for trigger in triggers_of(context) {
         for event in TriggerEvent::ALL.into_iter().filter(|event| trigger.trigger.events.has(*event)) {
             context.row(&[
@@ -75,6 +131,13 @@ fn events(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn event_types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for event in TriggerEvent::ALL {
         context.row(&[("type", event.number().into()), ("type_name", event.name().into())]);
+    }
+    for event in ddl_events::ALL {
+        context.row(&[
+            ("type", event.number.into()),
+            ("type_name", event.name.into()),
+            ("parent_type", event.parent.into()),
+        ]);
     }
     Ok(())
 }

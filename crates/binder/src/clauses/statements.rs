@@ -349,13 +349,11 @@ fn create_procedure(procedure: &ast::CreateProcedure) -> Result<(), SqlError> {
 fn create_trigger(trigger: &ast::CreateTrigger) -> Result<(), SqlError> {
     let ast::CreateTrigger { action: _, name: _, on, options, timing: _, events, with_append, .. } = trigger;
     match on {
-        ast::TriggerScope::Object(_) => {}
+        ast::TriggerScope::Object(_) | ast::TriggerScope::Database => {}
         ast::TriggerScope::AllServer if events.iter().any(|event| event.is("LOGON")) => {
             return Err(unsupported("a LOGON trigger"));
         }
-        ast::TriggerScope::Database | ast::TriggerScope::AllServer => {
-            return Err(unsupported("a DDL trigger"));
-        }
+        ast::TriggerScope::AllServer => return Err(unsupported("a trigger ON ALL SERVER")),
     }
     refuse_if(*with_append, "WITH APPEND")?;
     options.iter().try_for_each(module_option)

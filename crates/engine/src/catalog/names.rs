@@ -482,9 +482,10 @@ pub(crate) fn names_of(object: &ObjectDef) -> Vec<(NameKey, Arc<str>)> {
     names
 }
 
-/// The table or view of a trigger.
+/// The table or view of a trigger; 0 for one of the database.
 fn parent_of_trigger(object: &ObjectDef) -> Option<ObjectId> {
     match object {
+        ObjectDef::Module(module) if module.kind == ModuleKind::DatabaseTrigger => Some(0),
         ObjectDef::Module(module) if module.kind == ModuleKind::Trigger => Some(module.parent_object_id),
         _ => None,
     }

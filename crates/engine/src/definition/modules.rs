@@ -84,9 +84,11 @@ impl Database {
         stars: &[KeptStar],
         replace: Option<&Arc<ModuleDef>>,
     ) -> SqlResult<ObjectId> {
-        // No statement names the objects of table types: they are in `sys`.
+        // No statement names the objects of table types, and the triggers of a database have no schema: they are in `sys`.
         let home = match kind {
-            ModuleKind::TableType => self.catalog().schema(SCHEMA_SYS).ok_or_else(SqlError::stale_plan)?,
+            ModuleKind::TableType | ModuleKind::DatabaseTrigger => {
+                self.catalog().schema(SCHEMA_SYS).ok_or_else(SqlError::stale_plan)?
+            }
             _ => self.schema_for(txn, schema)?,
         };
         for object in references {

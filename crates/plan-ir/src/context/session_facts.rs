@@ -376,6 +376,14 @@ pub trait SessionState {
     fn running_triggers(&self) -> &[(i32, bool)] {
         &[]
     }
+    /// Which of them are DDL triggers: their numbers.
+    fn running_ddl_triggers(&self) -> Vec<i32> {
+        Vec::new()
+    }
+    /// `EVENTDATA()`: only the statements of a DDL trigger itself have it.
+    fn event_data(&self) -> Option<Arc<str>> {
+        None
+    }
     /// `@@NESTLEVEL`.
     fn nest_level(&self) -> i32 {
         0

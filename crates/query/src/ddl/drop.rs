@@ -23,8 +23,11 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
                     [ModuleKind::ScalarFunction, ModuleKind::InlineFunction, ModuleKind::TableFunction];
                 module(name, "function", drop.if_exists, &kinds, context)?;
             }
-            DropKind::Trigger if drop.scope.is_some() => {
-                return Err(crate::errors::unsupported("DDL and logon triggers"));
+            DropKind::Trigger if drop.scope == Some(ast::TriggerScope::Database) => {
+                super::database_trigger::drop_one(name, drop.if_exists, context)?;
+            }
+            DropKind::Trigger if drop.scope == Some(ast::TriggerScope::AllServer) => {
+                return Err(crate::errors::unsupported("server and logon triggers"));
             }
             DropKind::Trigger => super::trigger::drop_one(name, drop.if_exists, context)?,
             DropKind::Type => super::alias::drop(name, drop.if_exists, context)?,

@@ -4,6 +4,7 @@ mod alias;
 mod alter;
 mod constraint_state;
 mod create;
+mod database_trigger;
 mod drop;
 pub(crate) mod filter;
 mod identity;
@@ -106,7 +107,13 @@ fn execute_inside(
         StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
         | StatementKind::CreateFunction(_) => module::create(statement, text, context),
+        StatementKind::CreateTrigger(create) if create.on == ast::TriggerScope::Database => {
+            database_trigger::create(create, text, context)
+        }
         StatementKind::CreateTrigger(create) => trigger::create(create, text, context),
+        StatementKind::EnableTrigger(change) if change.on == ast::TriggerScope::Database => {
+            database_trigger::enable(change, context)
+        }
         StatementKind::EnableTrigger(change) => trigger::enable(change, context),
         StatementKind::CreateSequence(create) => return sequence::create(create, context),
         StatementKind::AlterSequence(alter) => return sequence::alter(alter, context),

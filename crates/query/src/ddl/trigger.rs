@@ -20,7 +20,7 @@ pub(super) fn create(
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let TriggerScope::Object(on) = &create.on else {
-        return Err(crate::errors::unsupported("DDL and logon triggers"));
+        return Err(crate::errors::unsupported("server and logon triggers"));
     };
     if create.name.database.is_some() {
         return Err(SqlError::new(166, &[&"'CREATE TRIGGER'"]));
@@ -199,7 +199,7 @@ pub(super) fn drop_one(
 /// ENABLE TRIGGER and DISABLE TRIGGER. Errors 1088 for what is not there.
 pub(super) fn enable(change: &ast::EnableTrigger, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     let TriggerScope::Object(on) = &change.on else {
-        return Err(crate::errors::unsupported("DDL and logon triggers"));
+        return Err(crate::errors::unsupported("server and logon triggers"));
     };
     let missing = |name: &ObjectName| SqlError::new(1088, &[&written(name)]);
     let database = there(database_of(on, context))?.ok_or_else(|| missing(on))?;

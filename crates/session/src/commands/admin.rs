@@ -14,6 +14,7 @@ use crate::batch::cell::STALE_PLANS_MAX;
 use crate::batch::frame::Frame;
 use crate::batch::instruction::{Instruction, InstructionKind};
 use crate::batch::program::Program;
+use crate::execution::trigger::FiringPlace;
 use crate::interruption::{Interruption, Next, Stop};
 use crate::refusal::not_supported;
 use crate::session::Session;
@@ -25,6 +26,7 @@ impl Session {
     pub(crate) fn definition(
         &mut self,
         frame: &mut Frame,
+        place: (&Instruction, usize),
         statement: &ast::Statement,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
@@ -44,9 +46,13 @@ impl Session {
         self.begin_implicit(sink)?;
         let mut result: SqlResult<Vec<SqlError>> = Err(SqlError::new(2801, &[]));
         for _ in 0..STALE_PLANS_MAX {
+            let actions = self.ddl_actions(statement, &text)?;
             self.transactions.statement_begin();
             let mut context = self.context(frame);
             result = query::ddl::execute(statement, &text, &mut context);
+            if result.is_ok() && !actions.is_empty() {
+                self.fire_ddl_triggers(FiringPlace::of(frame, place), &actions, sink)?;
+            }
             self.end_statement(result.is_ok())?;
             // An object that it names was changed or dropped while it waited: it resolves its names again.
             if !result.as_ref().is_err_and(|error| error.is_stale_plan()) {

@@ -93,6 +93,9 @@ impl SessionState for FunctionState<'_> {
     fn running_triggers(&self) -> &[(i32, bool)] {
         self.session.running_triggers()
     }
+    fn running_ddl_triggers(&self) -> Vec<i32> {
+        self.session.running_ddl_triggers()
+    }
     fn nest_level(&self) -> i32 {
         self.session.nest_level()
     }

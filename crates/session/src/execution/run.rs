@@ -205,7 +205,7 @@ impl Session {
                 return self.insert_execute(frame, instruction, at, insert, execute, sink);
             }
             InstructionKind::Definition(statement) => {
-                self.definition(frame, statement, sink)?;
+                self.definition(frame, (instruction, at), statement, sink)?;
                 self.tell_end(frame, instruction, sink);
             }
             InstructionKind::InsertBulk(insert) => {

@@ -10,7 +10,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{Lookup, ModuleDef, ModuleKind, ObjectDef};
+use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef};
 use query::StatementOutcome;
 use query::context::{EventTriggers, Fired, RunningTrigger};
 use tsql::ast::{self, StatementKind};
@@ -57,12 +57,26 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
         let fired = std::mem::take(&mut outcome.fired);
+        let identity = outcome.identity.take();
+        let count = outcome.row_count.map_or(0, |count| i64::try_from(count).unwrap_or(i64::MAX));
+        self.run_fired(place, sink, |session, sink| {
+            if let Some(identity) = identity {
+                session.state.set_identity(identity);
+            }
+            fired.into_iter().try_for_each(|fired| session.fire(fired, count, sink))
+        })
+    }
+
+    /// Runs triggers behind the changes of a statement, in its transaction.
+    pub(super) fn run_fired(
+        &mut self,
+        place: FiringPlace<'_>,
+        sink: &mut dyn ResultSink,
+        run: impl FnOnce(&mut Session, &mut dyn ResultSink) -> Result<(), Interruption>,
+    ) -> Result<(), Interruption> {
         let ended = self.transactions.statement_end();
         if let Err(error) = ended {
             return self.end_statement(false).and(Err(error)).map_err(Interruption::from);
-        }
-        if let Some(identity) = outcome.identity.take() {
-            self.state.set_identity(identity);
         }
         let is_own = self.state.transaction_count == 0;
         if is_own {
@@ -71,8 +85,7 @@ impl Session {
             self.is_transaction_hidden = true;
         }
         self.guards += u32::from(place.is_guarded);
-        let count = outcome.row_count.map_or(0, |count| i64::try_from(count).unwrap_or(i64::MAX));
-        let result = fired.into_iter().try_for_each(|fired| self.fire(fired, count, sink));
+        let result = run(self, sink);
         self.guards -= u32::from(place.is_guarded);
         if let Err(interruption) = result {
             let interruption = match interruption {
@@ -104,18 +117,8 @@ impl Session {
             }
             self.state.row_count = count;
             self.state.last_error = 0;
-            let was_doomed = self.state.doomed;
-            self.run_trigger(
-                &Rc::new(RunningTrigger { fired: fired.clone(), module: module.clone() }),
-                sink,
-            )?;
-            self.settle_before_more(sink)?;
-            if self.state.transaction_count == 0 {
-                return Err(SqlError::new(3609, &[]).into());
-            }
-            if self.state.doomed && !was_doomed {
-                return Err(SqlError::new(3616, &[]).into());
-            }
+            let running = RunningTrigger { fired: fired.clone(), module: module.clone() };
+            self.run_trigger((module, &fired.triggers.database), Some(Rc::new(running)), sink)?;
         }
         Ok(())
     }
@@ -126,22 +129,28 @@ impl Session {
         if triggers.is_instead_of {
             return true;
         }
-        let is_direct = *running == module.object_id;
-        let is_recursive =
-            triggers.database.options().switches.get(RECURSIVE_TRIGGERS).copied().unwrap_or(false);
+        self.fires_inside(*running, module, &triggers.database)
+    }
+
+    /// The same of an AFTER trigger that a statement of the running one fires.
+    pub(super) fn fires_inside(&self, running: i32, module: &ModuleDef, database: &Database) -> bool {
+        let is_direct = running == module.object_id;
+        let is_recursive = database.options().switches.get(RECURSIVE_TRIGGERS).copied().unwrap_or(false);
         let is_nested = self.instance.configuration(engine::NESTED_TRIGGERS) != 0;
         is_nested && (!is_direct || is_recursive)
     }
 
-    /// Runs one trigger under the settings of its creation, in its own database, with XACT_ABORT ON.
-    fn run_trigger(
+    /// Runs one trigger under the settings of its creation, in its own database, with XACT_ABORT ON. `running`: with the rows of a DML trigger.
+    /// Errors 3609 (it has ended the transaction) and 3616 (it has left a doomed one).
+    pub(super) fn run_trigger(
         &mut self,
-        running: &Rc<RunningTrigger>,
+        (module, database): (&Arc<ModuleDef>, &Arc<Database>),
+        running: Option<Rc<RunningTrigger>>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
+        let was_doomed = self.state.doomed;
         self.check_nest_level()?;
-        let module = &running.module;
-        let database = running.fired.triggers.database.clone();
+        let database = database.clone();
         let is_elsewhere = !Arc::ptr_eq(&database, &self.database);
         if is_elsewhere {
             self.transactions.enter_known_database(&database).map_err(crate::interruption::refused_entry)?;
@@ -151,7 +160,7 @@ impl Session {
         (self.options.quoted_identifier, self.options.ansi_nulls, self.options.xact_abort) =
             (module.quoted_identifier, module.ansi_nulls, true);
         self.state.triggers.push((module.object_id, module.trigger.is_instead_of));
-        let result = self.run_trigger_inside(running, sink);
+        let result = self.run_trigger_inside(module, running, sink);
         self.state.triggers.pop();
         (self.options.quoted_identifier, self.options.ansi_nulls, self.options.xact_abort) = outer;
         if is_elsewhere {
@@ -161,22 +170,31 @@ impl Session {
         }
         // A trigger may leave another number of transactions: that has its own error.
         self.unequal_count = None;
-        result
+        result?;
+        self.settle_before_more(sink)?;
+        if self.state.transaction_count == 0 {
+            return Err(SqlError::new(3609, &[]).into());
+        }
+        if self.state.doomed && !was_doomed {
+            return Err(SqlError::new(3616, &[]).into());
+        }
+        Ok(())
     }
 
     fn run_trigger_inside(
         &mut self,
-        running: &Rc<RunningTrigger>,
+        module: &Arc<ModuleDef>,
+        running: Option<Rc<RunningTrigger>>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
-        let module = &running.module;
         let program = self.trigger_program(module).map_err(uncompiled)?;
-        let outer = self.trigger.replace(module.clone());
+        let own = running.as_ref().map(|_| module.clone());
+        let outer = std::mem::replace(&mut self.trigger, own);
         let bound = self.bind_module_ahead(&program, &module.name);
         self.trigger = outer;
         bound.map_err(|errors| self.first_of(errors, sink))?;
         let named = (Some(&*module.name), module.object_id);
-        self.run_scope_of(&program, Vec::new(), named, Some(running.clone()), sink).map(drop)
+        self.run_scope_of(&program, Vec::new(), named, running, sink).map(drop)
     }
 
     /// What follows an error of a trigger: nothing of the transaction stays. A TRY block outside finds it doomed, or, if it was the statement's own,
@@ -249,12 +267,20 @@ impl Session {
         trigger: &ast::CreateTrigger,
         text: &Arc<str>,
     ) -> Result<(), Interruption> {
-        let ast::TriggerScope::Object(on) = &trigger.on else { return Ok(()) };
+        if trigger.on == ast::TriggerScope::AllServer {
+            return Ok(());
+        }
         let body = body_of(trigger).map_err(uncompiled)?;
         let (mut program, lacks_types) =
             compile_ahead(text.clone(), body, Vec::new(), self.types_in()).map_err(uncompiled)?;
-        program.schema = own_schema(on);
         check_statements(&program).map_err(uncompiled)?;
+        let ast::TriggerScope::Object(on) = &trigger.on else {
+            let outer = self.trigger.take();
+            let bound = self.bind_ahead(&program);
+            self.trigger = outer;
+            return told_ahead(bound, lacks_types);
+        };
+        program.schema = own_schema(on);
         let schema = on.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
         let found = Lookup::new(&self.transactions).object(&self.database, schema, &on.name.value)?;
         // What it is created on has its own errors.
@@ -262,13 +288,7 @@ impl Session {
         let outer = self.trigger.replace(Arc::new(self.unborn(trigger, &target)));
         let bound = self.bind_ahead(&program);
         self.trigger = outer;
-        match bound {
-            Err(mut errors) if !lacks_types || errors[0].number == UNDECLARED_VARIABLE => {
-                let last = errors.pop().expect("a refused text has at least one error");
-                Err(uncompiled(last.after_all(errors)))
-            }
-            _ => Ok(()),
-        }
+        told_ahead(bound, lacks_types)
     }
 
     /// A trigger that is not created yet, for the check of its text.
@@ -295,6 +315,17 @@ impl Session {
     }
 }
 
+/// The errors of a text that was bound before it is stored, unless types that it names are not there yet.
+fn told_ahead(bound: Result<(), Vec<SqlError>>, lacks_types: bool) -> Result<(), Interruption> {
+    match bound {
+        Err(mut errors) if !lacks_types || errors[0].number == UNDECLARED_VARIABLE => {
+            let last = errors.pop().expect("a refused text has at least one error");
+            Err(uncompiled(last.after_all(errors)))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn body_of(trigger: &ast::CreateTrigger) -> SqlResult<&[ast::Statement]> {
     match &trigger.body {
         ast::ModuleBody::Statements(body) => Ok(body),
@@ -303,7 +334,7 @@ fn body_of(trigger: &ast::CreateTrigger) -> SqlResult<&[ast::Statement]> {
 }
 
 fn schema_of(module: &ModuleDef) -> Option<Arc<str>> {
-    (&*module.schema != "dbo").then(|| module.schema.clone())
+    (module.kind.is_in_schema() && &*module.schema != "dbo").then(|| module.schema.clone())
 }
 
 /// What no trigger may do. Error 287.

@@ -61,6 +61,10 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new("CURRENT_REQUEST_ID", &[], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(0)))
         .runtime(),
+    FunctionDef::new("EVENTDATA", &[], Fixed(SqlType::Xml), |call| {
+        Ok(call.runtime.state.event_data().map_or(Value::Null, |data| Value::nvarchar(&data)))
+    })
+    .runtime(),
     FunctionDef::new("TRIGGER_NESTLEVEL", &[Int, Wide, Wide], Fixed(SqlType::Int), trigger_nest_level)
         .arity(0, 3)
         .sees_nulls()
@@ -158,11 +162,17 @@ fn of_session(call: &Call<'_, '_>, index: usize) -> bool {
 /// How many triggers run: all, or those of a number, a kind ('AFTER', 'IOT') and a class ('DML', 'DDL').
 fn trigger_nest_level(call: &Call<'_, '_>) -> Result<Value> {
     let (number, kind, class) = (call.int(0).filter(|number| *number != 0), call.text(1), call.text(2));
-    if class.is_some_and(|class| !class.eq_ignore_ascii_case("DML")) {
-        return Ok(Value::Int(0));
-    }
+    let of_database = call.runtime.state.running_ddl_triggers();
+    let class = class.map(|class| class.to_ascii_uppercase());
+    let is_class = |id: &i32| match class.as_deref() {
+        None => true,
+        Some("DML") => !of_database.contains(id),
+        Some("DDL") => of_database.contains(id),
+        Some(_) => false,
+    };
     let is_meant = |(id, is_instead_of): &&(i32, bool)| {
-        number.is_none_or(|number| number == i64::from(*id))
+        is_class(id)
+            && number.is_none_or(|number| number == i64::from(*id))
             && kind.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case("IOT") == *is_instead_of)
     };
     let count = call.runtime.state.running_triggers().iter().filter(is_meant).count();

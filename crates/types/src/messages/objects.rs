@@ -77,6 +77,7 @@ pub(super) const MESSAGES: &[Message] = &[
         15,
         "Cannot find the object \"%s\" because it does not exist or you do not have permissions.",
     ),
+    entry(1094, 15, "The name of a trigger of a database or server cannot have a schema."),
     entry(
         1101,
         17,
