@@ -127,7 +127,7 @@ pub(crate) fn not_callable(session: &Session, name: &ast::ObjectName) -> SqlResu
         ObjectDef::Module(module) => match module.kind {
             ModuleKind::View => "view",
             ModuleKind::InlineFunction | ModuleKind::TableFunction => TABLE_FUNCTION,
-            ModuleKind::Trigger => "trigger",
+            ModuleKind::Trigger | ModuleKind::DatabaseTrigger => "trigger",
             ModuleKind::Procedure
             | ModuleKind::ScalarFunction
             | ModuleKind::TableType
