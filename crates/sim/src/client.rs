@@ -163,6 +163,13 @@ impl Client {
         answer
     }
 
+    /// Sends the rows behind an INSERT BULK.
+    pub(crate) fn load(&mut self, rows: &mut dyn session::BulkSource) -> Answer {
+        let mut answer = Answer::default();
+        self.session.bulk_load(rows, &mut answer);
+        answer
+    }
+
     /// Runs one batch that must succeed.
     pub(crate) fn must(&mut self, text: &str) -> Answer {
         let answer = self.execute(text);

@@ -68,6 +68,8 @@ pub enum Scenario {
     Files,
     /// Deletes of many rows, while files shrink, the log is full, or snapshots need the rows.
     Mass,
+    /// Triggers, MERGE, cursors and bulk loads.
+    Programs,
     /// Data pages overwritten with zeros or noise after a crash.
     Damage,
     /// Statements executed with every kind of plan.
@@ -76,7 +78,7 @@ pub enum Scenario {
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 13] = [
+    pub const ALL: [Scenario; 14] = [
         Scenario::Log,
         Scenario::Store,
         Scenario::Sql,
@@ -88,6 +90,7 @@ impl Scenario {
         Scenario::Lies,
         Scenario::Files,
         Scenario::Mass,
+        Scenario::Programs,
         Scenario::Damage,
         Scenario::Plans,
     ];
@@ -106,6 +109,7 @@ impl Scenario {
             Scenario::Lies => "lies",
             Scenario::Files => "files",
             Scenario::Mass => "mass",
+            Scenario::Programs => "programs",
             Scenario::Damage => "damage",
             Scenario::Plans => "plans",
         }
@@ -160,6 +164,7 @@ impl Scenario {
                     | Bug::EmptyPageIsNew
             ),
             Scenario::Plans => false,
+            Scenario::Programs => matches!(bug, Bug::AcknowledgeBeforeHarden),
             // Its commits are few: it judges what is rolled back.
             Scenario::Full => matches!(bug, Bug::ReservationTooSmall | Bug::VlfReusedUnderPin),
             Scenario::Delayed => matches!(
@@ -208,6 +213,7 @@ impl Scenario {
             Scenario::Lies => include_str!("../corpus/lies.seeds"),
             Scenario::Files => include_str!("../corpus/files.seeds"),
             Scenario::Mass => include_str!("../corpus/mass.seeds"),
+            Scenario::Programs => include_str!("../corpus/programs.seeds"),
             Scenario::Damage => include_str!("../corpus/damage.seeds"),
             Scenario::Plans => include_str!("../corpus/plans.seeds"),
         };
@@ -279,6 +285,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Lies => schema::run_lies(seed, bug),
         Scenario::Files => files_scenario::run(seed, bug),
         Scenario::Mass => mass::run(seed, bug),
+        Scenario::Programs => mass::programs::run(seed, bug),
         Scenario::Damage => damage::run(seed, bug),
         Scenario::Plans => plans::run(seed, bug),
     }

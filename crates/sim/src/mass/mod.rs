@@ -8,6 +8,7 @@
 mod files;
 mod full_log;
 mod ledger;
+pub(crate) mod programs;
 mod snapshots;
 
 use std::sync::{Arc, OnceLock};
