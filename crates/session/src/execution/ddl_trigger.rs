@@ -238,7 +238,7 @@ impl Session {
         element("ServerName", self.state.server_name());
         element("LoginName", self.state.login_name());
         element("UserName", self.state.user_name());
-        element("DatabaseName", &action.database.name());
+        element("DatabaseName", action.database.name());
         if let Some(schema) = &action.schema {
             element("SchemaName", schema);
         }
