@@ -11,7 +11,7 @@ use crate::catalog::names::{Look, entry_resource, schema_resource};
 use crate::catalog::{CatalogImage, Entry, EntryKey, MessageDef, TypeDef};
 use crate::database::Database;
 use crate::error::SqlResult;
-use crate::schema::{ObjectDef, ObjectId, SchemaDef, TableDef};
+use crate::schema::{ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef, TableDef};
 use crate::shared_lock::{Shared, settled};
 use crate::statistics::StatisticsDef;
 use crate::transaction_set::TransactionSet;
@@ -208,6 +208,32 @@ impl<'a> Lookup<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The DDL triggers of the database, by number; waits for those that another transaction creates, changes or drops.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn database_triggers(&self, database: &Database) -> SqlResult<Vec<Arc<ModuleDef>>> {
+        if database.catalog().triggers_of(0).is_empty() && !self.has_unsettled(database) {
+            return Ok(Vec::new());
+        }
+        let is_trigger = |object: &ObjectDef| matches!(object, ObjectDef::Module(m) if m.kind == ModuleKind::DatabaseTrigger);
+        let mut ids: Vec<ObjectId> = [CatalogImage::Present, CatalogImage::Settled]
+            .into_iter()
+            .flat_map(|image| self.objects(database, image))
+            .filter(is_trigger)
+            .map(|object| object.object_id())
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut triggers = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Some(ObjectDef::Module(trigger)) = self.object_numbered(database, id)? {
+                triggers.push(trigger);
+            }
+        }
+        Ok(triggers)
     }
 
     /// Is another transaction changing the database's catalog?

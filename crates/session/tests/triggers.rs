@@ -211,3 +211,33 @@ fn a_restart_finds_the_triggers_of_the_database() {
     let shown = "SELECT name, is_disabled FROM sys.triggers WHERE parent_class = 0 ORDER BY name";
     assert_eq!(rows(&mut session, shown), ["a|1", "b|0"]);
 }
+
+#[test]
+fn a_statement_waits_for_triggers_of_the_database_that_another_session_changes() {
+    let (world, mut session) = World::in_database("ddl-triggers-waits");
+    run(&mut session, "CREATE TABLE l (i int)");
+    run(&mut session, "CREATE TRIGGER a ON DATABASE FOR CREATE_TABLE AS INSERT dbo.l VALUES (1)");
+    let mut other = world.session();
+    run(&mut other, "USE d SET LOCK_TIMEOUT 0");
+    let state = "SELECT @@TRANCOUNT, ISNULL(OBJECT_ID('t'), 0), (SELECT COUNT(*) FROM l)";
+    let changes = [
+        "DROP TRIGGER a ON DATABASE",
+        "DISABLE TRIGGER a ON DATABASE",
+        "DROP TRIGGER a ON DATABASE; EXEC ('CREATE TRIGGER b ON DATABASE FOR DROP_TABLE AS RETURN')",
+        "EXEC ('CREATE TRIGGER b ON DATABASE FOR CREATE_TABLE AS ROLLBACK')",
+    ];
+    for change in changes {
+        run(&mut session, &format!("BEGIN TRAN; {change}"));
+        assert_eq!(numbers(&run(&mut other, "CREATE TABLE t (i int)")), [1222], "{change}");
+        assert_eq!(rows(&mut other, state), ["0|0|0"], "{change}");
+        run(&mut session, "ROLLBACK");
+    }
+    run(&mut other, "CREATE TABLE t (i int)");
+    assert_eq!(rows(&mut other, "SELECT COUNT(*) FROM l"), ["1"]);
+    // Other names that are being defined are not waited for, and the session's own changes count at once.
+    run(&mut session, "BEGIN TRAN CREATE TABLE u (i int) CREATE TYPE y FROM int");
+    assert_eq!(run(&mut other, "CREATE TABLE v (i int)").messages, []);
+    run(&mut session, "DROP TRIGGER a ON DATABASE CREATE TABLE w (i int) COMMIT");
+    run(&mut other, "CREATE TABLE x (i int)");
+    assert_eq!(rows(&mut other, "SELECT COUNT(*) FROM l"), ["3"]);
+}

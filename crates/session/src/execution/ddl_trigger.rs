@@ -56,26 +56,28 @@ impl Session {
     pub(crate) fn ddl_actions(&self, statement: &ast::Statement, text: &str) -> SqlResult<Vec<DdlAction>> {
         let mut actions = Vec::new();
         for subject in self.subjects(statement)? {
-            actions.extend(self.ddl_action(&subject, statement, text));
+            actions.extend(self.ddl_action(&subject, statement, text)?);
         }
         Ok(actions)
     }
 
-    fn ddl_action(&self, subject: &Subject<'_>, statement: &ast::Statement, text: &str) -> Option<DdlAction> {
+    fn ddl_action(
+        &self,
+        subject: &Subject<'_>,
+        statement: &ast::Statement,
+        text: &str,
+    ) -> SqlResult<Option<DdlAction>> {
         if subject.name.is_some_and(|name| name.name.value.starts_with('#')) {
-            return None;
+            return Ok(None);
         }
         // The statement itself says what is wrong with the database.
-        let database = self.database_of(subject.name).ok()?;
-        let mut triggers = database.catalog().triggers_of(0);
-        if triggers.is_empty() {
-            return None;
-        }
-        let event = ddl_events::named(&format!("{}_{}", subject.verb, subject.kind))?;
-        triggers.retain(|trigger| !trigger.trigger.is_disabled && fires_for(trigger, event));
-        if triggers.is_empty() {
-            return None;
-        }
+        let Ok(database) = self.database_of(subject.name) else { return Ok(None) };
+        let event = ddl_events::named(&format!("{}_{}", subject.verb, subject.kind));
+        let mut triggers = Lookup::new(&self.transactions).database_triggers(&database)?;
+        triggers.retain(|trigger| {
+            !trigger.trigger.is_disabled && event.is_some_and(|event| fires_for(trigger, event))
+        });
+        let Some(event) = event.filter(|_| !triggers.is_empty()) else { return Ok(None) };
         let is_module = matches!(
             statement.kind,
             StatementKind::CreateView(_)
@@ -88,7 +90,7 @@ impl Session {
             &statement.kind,
             StatementKind::CreateTrigger(made) if made.on == ast::TriggerScope::Database
         ) || matches!(&statement.kind, StatementKind::Drop(drop) if drop.scope.is_some());
-        Some(DdlAction {
+        Ok(Some(DdlAction {
             database,
             event,
             triggers,
@@ -97,7 +99,7 @@ impl Session {
             kind: subject.kind,
             target: object.filter(|_| subject.own.is_some()),
             command: if is_module { text.to_string() } else { statement.span.slice(text).to_string() },
-        })
+        }))
     }
 
     fn subjects<'a>(&self, statement: &'a ast::Statement) -> SqlResult<Vec<Subject<'a>>> {
