@@ -215,16 +215,13 @@ impl<'a> Lookup<'a> {
     /// # Errors
     /// As `object`.
     pub fn database_triggers(&self, database: &Database) -> SqlResult<Vec<Arc<ModuleDef>>> {
-        if database.catalog().triggers_of(0).is_empty() && !self.has_unsettled(database) {
-            return Ok(Vec::new());
+        let mut ids: Vec<ObjectId> =
+            database.catalog().triggers_of(0).iter().map(|trigger| trigger.object_id).collect();
+        if self.has_unsettled(database) {
+            let is_trigger = |object: &ObjectDef| matches!(object, ObjectDef::Module(m) if m.kind == ModuleKind::DatabaseTrigger);
+            let before = self.objects(database, CatalogImage::Settled).into_iter().filter(is_trigger);
+            ids.extend(before.map(|object| object.object_id()));
         }
-        let is_trigger = |object: &ObjectDef| matches!(object, ObjectDef::Module(m) if m.kind == ModuleKind::DatabaseTrigger);
-        let mut ids: Vec<ObjectId> = [CatalogImage::Present, CatalogImage::Settled]
-            .into_iter()
-            .flat_map(|image| self.objects(database, image))
-            .filter(is_trigger)
-            .map(|object| object.object_id())
-            .collect();
         ids.sort_unstable();
         ids.dedup();
         let mut triggers = Vec::with_capacity(ids.len());
