@@ -307,6 +307,9 @@ impl FunctionRun<'_> {
     /// empty table.
     fn take_tables(&mut self, frame: &mut Frame<'_>) -> SqlResult<()> {
         let program = frame.program;
+        if program.table_parameters.iter().all(Option::is_none) {
+            return Ok(());
+        }
         let parameters = program.table_parameters.iter().zip(&program.parameters).enumerate();
         for (slot, (table_type, parameter)) in parameters {
             let Some(table_type) = table_type else { continue };
@@ -324,10 +327,8 @@ impl FunctionRun<'_> {
             self.names.pass(&parameter.name, real_name, table_type.clone(), is_own);
         }
         self.settle(true)?;
-        if program.table_parameters.iter().any(Option::is_some) {
-            self.names.enter_scope();
-            self.has_tables = true;
-        }
+        self.names.enter_scope();
+        self.has_tables = true;
         Ok(())
     }
 
